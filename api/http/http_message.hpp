@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tinkaf {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+/// One HTTP exchange to make.
+struct HttpRequest {
+  std::string method = "POST";
+
+  /// Path below the base address with its query, for example "/api/v1/create_session"; or a whole
+  /// URL, which then never gets `secret_headers` unless it is of the base address's origin.
+  std::string path;
+
+  HttpHeaders headers;
+
+  /// Headers that carry credentials: sent to the base address's origin only, never printed.
+  HttpHeaders secret_headers;
+
+  /// Shared, so that a retry costs no copy; null for no body.
+  std::shared_ptr<const std::string> body;
+
+  /// Time for the whole exchange, counted from the moment a connection is free for it.
+  std::chrono::milliseconds timeout{60'000};
+
+  bool follow_redirects = true;
+};
+
+/// Any HTTP answer, whatever its status.
+struct HttpResponse {
+  int status = 0;
+
+  /// In the order of arrival, names in lower case.
+  HttpHeaders headers;
+
+  std::string body;
+
+  std::chrono::microseconds elapsed{0};
+
+  /// Returns the first header of that (lower-case) name, or nullptr.
+  [[nodiscard]] const std::string* header(std::string_view name) const noexcept {
+    for (const auto& [key, value] : headers)
+      if (key == name)
+        return &value;
+    return nullptr;
+  }
+};
+
+} // namespace tinkaf
