@@ -80,6 +80,9 @@ struct Error {
   /// True if the service may have accepted the request although no answer arrived.
   bool ambiguous = false;
 
+  /// The service's own word on whether to repeat the call; overrides what `code` suggests.
+  std::optional<bool> should_retry;
+
   friend bool operator==(const Error&, const Error&) = default;
 };
 
