@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tinkaf {
+
+/// A base model that a server offers.
+struct ServedModel {
+  /// What clients call it; if empty, "_name_or_path" of its config.
+  std::string name;
+
+  /// Folder in the Hugging Face layout: `config.json`, `model.safetensors`, `tokenizer.json`.
+  std::filesystem::path dir;
+};
+
+/// How long a server waits and how much it takes.
+struct ServerLimits {
+  /// How long a poll is held open before it is answered "try again"; below the 45 s that clients
+  /// wait.
+  std::chrono::milliseconds poll_hold{25'000};
+
+  /// How long operations wait for a missing number before they fail.
+  std::chrono::milliseconds gap{std::chrono::minutes{10}};
+
+  /// How long a result is kept after it was first delivered.
+  std::chrono::milliseconds delivered_retention{std::chrono::hours{1}};
+
+  /// How long a result that nobody has fetched is kept.
+  std::chrono::milliseconds undelivered_retention{std::chrono::hours{24}};
+
+  /// How long the id of a dropped result is answered with 410; then it is unknown (404).
+  std::chrono::milliseconds expired_memory{std::chrono::hours{24}};
+
+  /// Delivered results beyond this are dropped before their time, oldest first.
+  std::size_t delivered_bytes = std::size_t{256} << 20;
+
+  /// A session without any request for so long is closed and its models are unloaded; 0 means
+  /// never, which fits a server that lives inside its client's process.
+  std::chrono::milliseconds session_expiry{0};
+
+  /// Largest request body, packed or unpacked; beyond it the answer is 413.
+  std::size_t max_body = std::size_t{64} << 20;
+
+  /// A result beyond this is announced with its size first where the client allows that.
+  std::size_t announce_bytes = std::size_t{4} << 20;
+
+  /// Largest rank of an adapter.
+  std::int32_t max_lora_rank = 256;
+
+  /// Operations of one model that may wait; beyond it the answer is 429, except for the number
+  /// that the others wait for.
+  std::size_t max_queued_operations = 4'096;
+
+  /// Samples that may wait in the whole server; beyond it the answer is 429.
+  std::size_t max_queued_samples = 8'192;
+
+  /// Weights to sample from that are kept in memory, ready to run; others are read again from the
+  /// state folder when they are asked for.
+  std::size_t max_loaded_samplers = 8;
+
+  /// A connection without a request is closed after this.
+  std::chrono::milliseconds keep_alive{std::chrono::minutes{2}};
+
+  /// A request that makes no progress on its way in is given up after this.
+  std::chrono::milliseconds read_stall{std::chrono::seconds{30}};
+};
+
+/// What a local server is started with.
+struct ServerOptions {
+  /// Address to listen on. Anything but loopback wants `api_key`.
+  std::string host = "127.0.0.1";
+
+  /// 0 takes a free one.
+  std::uint16_t port = 0;
+
+  /// Folder for checkpoints; made if it is missing. One server at a time.
+  ///
+  /// If empty: `$XDG_STATE_HOME/tinkaf`, else `~/.local/state/tinkaf`. It is the same folder every
+  /// time, so that a checkpoint of one run is there for the next.
+  std::filesystem::path state_dir;
+
+  /// At least one; the names must differ.
+  std::vector<ServedModel> models;
+
+  /// Threads that compute; 0 takes the number of cores.
+  std::size_t threads = 0;
+
+  /// What `X-API-Key` must be: else 401 (missing) or 403 (another). Empty takes anything.
+  std::string api_key;
+
+  /// Allow `load_weights` at any number. The hosted service allows it as number 1 only.
+  bool load_weights_anywhere = false;
+
+  ServerLimits limits;
+};
+
+} // namespace tinkaf
