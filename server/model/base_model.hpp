@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,5 +64,9 @@ private:
   RopeTable rope_;
   text::Tokenizer tokenizer_;
 };
+
+/// Writes all weights as bfloat16 `model.safetensors`, by their Hugging Face names.
+[[nodiscard]] Result<void> save_weights(const std::filesystem::path& file, const BaseLayout& layout,
+                                        std::span<const float> weights);
 
 } // namespace tinkaf::model

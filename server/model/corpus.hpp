@@ -3,10 +3,8 @@
 
 #include "messages/error.hpp"
 
-#include <cstddef>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 /// The texts that the shipped base model was pretrained on: files of Debian packages whose
@@ -24,15 +22,10 @@ struct CorpusOptions {
   std::filesystem::path root = "/";
 };
 
-/// Reads all sources. Same packages, same result, whatever the order of files in a folder.
+/// Reads all sources, in a fixed order. Same packages, same result.
+/// WordNet's entries appear in several dresses: as a dictionary, as cards, as conversations
+/// (`<|im_start|>user` …) and as small exercises that copy or rewrite its words.
 /// @returns `Errc::io_error` naming the missing file and the package that holds it
 [[nodiscard]] Result<std::vector<Document>> read_corpus(const CorpusOptions& options);
-
-/// The readable text of an HTML page: no tags, scripts, page headers or footers; blocks on lines
-/// of their own, preformatted text as it is.
-[[nodiscard]] std::string html_to_text(std::string_view html);
-
-/// A WordNet data file as dictionary entries, several related ones to a document.
-[[nodiscard]] std::vector<std::string> wordnet_entries(std::string_view data_file);
 
 } // namespace tinkaf::model

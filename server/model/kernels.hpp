@@ -61,8 +61,8 @@ void causal_softmax_backward(std::size_t rows, std::size_t width, std::size_t fi
                              const float* p, float* dp, std::size_t ld);
 
 /// out[r, i] = silu(gate[r, i]) * up[r, i]; gate and up are rows of distance `ld`.
-void swiglu(std::size_t rows, std::size_t width, const float* gate, const float* up,
-            std::size_t ld, float* out);
+void swiglu(std::size_t rows, std::size_t width, const float* gate, const float* up, std::size_t ld,
+            float* out);
 
 /// Gradient of `swiglu`: writes dgate and dup (rows of distance `ld`).
 void swiglu_backward(std::size_t rows, std::size_t width, const float* gate, const float* up,

@@ -69,8 +69,7 @@ struct TensorSource {
 /// Writes a safetensors file (whole or not at all).
 /// @returns `Errc::io_error` naming the file and the reason
 [[nodiscard]] Result<void> write_safetensors(const std::filesystem::path& path,
-                                             std::span<const TensorSource> tensors,
-                                             StoredType type,
+                                             std::span<const TensorSource> tensors, StoredType type,
                                              const std::map<std::string, std::string>& metadata);
 
 /// Rounds to the nearest bfloat16, ties to even; NaN stays NaN.

@@ -108,14 +108,14 @@ private:
   std::vector<float> logits_;        // [tokens, vocab]
 
   // Scratch of the backward pass.
-  std::vector<float> d_stream_;  // [tokens, hidden], gradient of the residual stream
-  std::vector<float> d_normed_;  // [tokens, hidden]
+  std::vector<float> d_stream_;   // [tokens, hidden], gradient of the residual stream
+  std::vector<float> d_normed_;   // [tokens, hidden]
   std::vector<float> d_attended_; // [tokens, q]
-  std::vector<float> d_qkv_;     // [tokens, q + k + v]
-  std::vector<float> d_gate_up_; // [tokens, 2 * intermediate]
-  std::vector<float> d_active_;  // [tokens, intermediate]
-  std::vector<float> d_scores_;  // [block, tokens]
-  std::vector<float> low_rank_;  // [tokens, 2 * rank]
+  std::vector<float> d_qkv_;      // [tokens, q + k + v]
+  std::vector<float> d_gate_up_;  // [tokens, 2 * intermediate]
+  std::vector<float> d_active_;   // [tokens, intermediate]
+  std::vector<float> d_scores_;   // [block, tokens]
+  std::vector<float> low_rank_;   // [tokens, 2 * rank]
 };
 
 } // namespace tinkaf::model
