@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/client_options.hpp"
+#include "client/sampling_client.hpp"
+#include "client/training_client.hpp"
+#include "messages/notice.hpp"
+
+#include <memory>
+#include <string>
+
+namespace tinkaf {
+
+/// A session with the service, from plain code: no actor in sight.
+///
+/// Thread-safe; copies are the same session. Service and clients may be destroyed in any order: the
+/// session ends with the last of them, at once, and answers what is under way with
+/// `Errc::cancelled`.
+class Service {
+public:
+  /// Opens a session.
+  /// @param options what is unset comes from the environment, see `with_environment`
+  /// @param notices takes what the user should know although no call failed
+  /// @returns `Errc::invalid_argument` naming a bad option, `Errc::unauthenticated` for a missing
+  ///   or refused key, `Errc::connection` naming address and cause
+  [[nodiscard]] static Result<Service> connect(ClientOptions options = {},
+                                               NoticeSink notices = notices_to_stderr());
+
+  /// Creates an adapter on a base model and waits until it is there.
+  /// @param user_metadata stored with the training run
+  [[nodiscard]] Result<TrainingClient>
+  create_lora_training_client(const std::string& base_model, const LoraConfig& config = {},
+                              UserMetadata user_metadata = {}) const;
+
+  /// Creates an adapter from a `tinker://…/weights/…` checkpoint; the optimizer starts afresh.
+  [[nodiscard]] Result<TrainingClient>
+  create_training_client_from_state(const std::string& path, UserMetadata user_metadata = {}) const;
+
+  /// The same with the optimizer's state, to go on where the checkpoint was made.
+  [[nodiscard]] Result<TrainingClient>
+  create_training_client_from_state_with_optimizer(const std::string& path,
+                                                   UserMetadata user_metadata = {}) const;
+
+  /// Opens weights to sample from: a base model by name, or a checkpoint by its
+  /// `tinker://…/sampler_weights/…` path.
+  [[nodiscard]] Result<SamplingClient>
+  create_sampling_client(const std::string& model_or_path) const;
+
+  [[nodiscard]] Future<ServerCapabilities> get_server_capabilities() const;
+
+  /// The service's name for the session.
+  [[nodiscard]] const std::string& session_id() const noexcept;
+
+private:
+  friend struct ClientAccess;
+  class Impl;
+  explicit Service(std::shared_ptr<const Impl> impl);
+
+  std::shared_ptr<const Impl> impl_;
+};
+
+} // namespace tinkaf
