@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/http_actor.hpp"
+
+#include "api/headers.hpp"
+#include "api/wire/error_body.hpp"
+
+#include <caf/send.hpp>
+
+#include <utility>
+
+namespace tinkaf {
+
+namespace {
+
+using Millis = std::chrono::milliseconds;
+
+bool is_success(int status) {
+  return status >= 200 && status < 300;
+}
+
+} // namespace
+
+caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, bool once) {
+  auto id = ++last_id;
+  auto asker = caf::actor_cast<caf::actor_addr>(self->current_sender());
+  auto answer = owe<HttpResponse>(self);
+  if (asker) {
+    auto& ids = by_asker[asker];
+    if (ids.empty())
+      self->monitor(self->current_sender());
+    ids.insert(id);
+  }
+  calls.emplace(id, Pending{std::move(call), once, answer, asker, 0, self->clock().now(), 0});
+  try_now(id);
+  return answer.promise();
+}
+
+void HttpActorState::try_now(std::uint64_t id) {
+  auto found = calls.find(id);
+  if (found == calls.end())
+    return;
+  auto& pending = found->second;
+  ++pending.attempts;
+  auto request = pending.call.request;
+  merge_headers(request.headers, settings.default_headers);
+  merge_headers(request.secret_headers, credential_headers(settings.credential));
+  merge_headers(request.secret_headers, settings.secret_headers);
+  pending.transfer = transport->submit(
+      std::move(request), [actor = HttpActor{self}, id](Result<HttpResponse> outcome) {
+        caf::anon_send(actor, atom::http_done_v, id,
+                       std::make_shared<Result<HttpResponse>>(std::move(outcome)));
+      });
+}
+
+void HttpActorState::on_done(std::uint64_t id, Result<HttpResponse> outcome) {
+  auto found = calls.find(id);
+  if (found == calls.end())
+    return; // given up meanwhile
+  auto& pending = found->second;
+  if (!outcome) {
+    auto error = std::move(outcome.error());
+    error.attempts = pending.attempts;
+    if (pending.once)
+      take(id).answer.fail(std::move(error));
+    else
+      retry_or_fail(id, pending, std::move(error));
+    return;
+  }
+  if (outcome->status == 402 && pause_for_billing(id, pending))
+    return;
+  if (pending.once || is_success(outcome->status)) {
+    take(id).answer.deliver(std::move(*outcome));
+    return;
+  }
+  auto error = wire::read_error(pending.call.what, *outcome);
+  error.attempts = pending.attempts;
+  retry_or_fail(id, pending, std::move(error));
+}
+
+bool HttpActorState::pause_for_billing(std::uint64_t id, Pending& pending) {
+  auto now = self->clock().now();
+  auto decision = billing.on_payment_required(now);
+  if (decision.warn && settings.notices)
+    settings.notices({Severity::warning, "the account has no credit (HTTP 402); calls go on once "
+                                         "it is topped up"});
+  if (!decision.delay)
+    return false;
+  // The pause is not the call's fault: its retry budget starts afresh behind it.
+  pending.began = now + *decision.delay;
+  self->delayed_send(self, *decision.delay, atom::http_retry_v, id);
+  return true;
+}
+
+void HttpActorState::retry_or_fail(std::uint64_t id, Pending& pending, Error error) {
+  auto elapsed = std::chrono::duration_cast<Millis>(self->clock().now() - pending.began);
+  auto draw = std::uniform_real_distribution<>{}(random);
+  auto delay = pending.call.retry.next_delay(
+      error, {pending.attempts, elapsed, draw, pending.call.idempotent});
+  if (delay)
+    self->delayed_send(self, *delay, atom::http_retry_v, id);
+  else
+    take(id).answer.fail(std::move(error));
+}
+
+HttpActorState::Pending HttpActorState::take(std::uint64_t id) {
+  auto node = calls.extract(id);
+  auto& pending = node.mapped();
+  if (auto asker = by_asker.find(pending.asker); asker != by_asker.end()) {
+    asker->second.erase(id);
+    if (asker->second.empty()) {
+      self->demonitor(asker->first);
+      by_asker.erase(asker);
+    }
+  }
+  return std::move(pending);
+}
+
+void HttpActorState::on_down(const caf::actor_addr& asker) {
+  auto node = by_asker.extract(asker);
+  if (node.empty())
+    return;
+  for (auto id : node.mapped())
+    if (auto call = calls.extract(id); !call.empty())
+      transport->abort(call.mapped().transfer);
+}
+
+HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
+                                    std::shared_ptr<HttpTransport> transport,
+                                    HttpActorSettings settings) {
+  self->state.transport = std::move(transport);
+  self->state.settings = std::move(settings);
+  self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x.source); });
+  return {
+      [self](HttpCall& call) { return self->state.start(std::move(call), false); },
+      [self](HttpRequest& request) {
+        auto call = HttpCall{.what = request.path, .request = std::move(request), .retry = {}};
+        return self->state.start(std::move(call), true);
+      },
+      [self](atom::max_pause, caf::timespan pause) {
+        self->state.billing = BillingPause{std::chrono::duration_cast<Millis>(pause)};
+      },
+      [self](atom::http_done, std::uint64_t id, HttpOutcome& outcome) {
+        self->state.on_done(id, std::move(*outcome));
+      },
+      [self](atom::http_retry, std::uint64_t id) { self->state.try_now(id); },
+  };
+}
+
+} // namespace tinkaf

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "messages/error.hpp"
+#include "messages/future.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/atom.hpp>
+#include <caf/error.hpp>
+#include <caf/make_message.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/type_id.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What is peculiar to CAF 0.17: signatures, type ids, atoms, errors. All else in the project speaks
+// of CAF in words that later releases have too.
+
+namespace tinkaf {
+
+struct CreateLoraTrainingClient;
+struct CreateSamplingClient;
+struct CreateTrainingClientFromState;
+struct HttpCall;
+struct HttpRequest;
+struct HttpResponse;
+struct ModelInfo;
+struct PollerStatus;
+struct PollJob;
+struct ServerCapabilities;
+
+/// The logprobs of a prompt, one entry per token.
+using PromptLogprobs = std::vector<std::optional<float>>;
+
+/// How one HTTP exchange ended; shared, since it travels from the HTTP thread to an actor.
+using HttpOutcome = std::shared_ptr<Result<HttpResponse>>;
+
+/// State of all pollers at one moment.
+using PollerStatuses = std::vector<PollerStatus>;
+
+template <class Signature>
+struct HandlesImpl;
+
+template <class Answer, class... Args>
+struct HandlesImpl<Answer(Args...)> {
+  using Type = typename caf::replies_to<Args...>::template with<Answer>;
+};
+
+template <class... Args>
+struct HandlesImpl<void(Args...)> {
+  using Type = caf::reacts_to<Args...>;
+};
+
+/// One message of a typed actor, written as the function that it resembles.
+template <class Signature>
+using Handles = typename HandlesImpl<Signature>::Type;
+
+} // namespace tinkaf
+
+CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
+
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::AdamParams))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateLoraTrainingClient))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateSamplingClient))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateTrainingClientFromState))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Error))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardInput))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardOutput))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::FutureValue))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpCall))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpOutcome))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpRequest))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::LoadWeightsResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ModelInfo))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ModelInput))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::OptimStepResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PollJob))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PollerStatuses))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PromptLogprobs))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SampleRequest))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SampleResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsForSamplerResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsOptions))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ServerCapabilities))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::UnloadModelResponse))
+
+  // Bare commands, and what tells two messages of the same values apart: at most 10 characters.
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, capabilities, "servercaps")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, compute_logprobs, "logprobs")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward, "forward")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward_backward, "fwdbwd")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_info, "getinfo")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, heartbeat, "heartbeat")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, http_done, "httpdone")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, http_retry, "httpretry")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, json_only, "jsononly")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, load_state, "loadstate")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, max_pause, "maxpause")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, open, "open")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, poll, "poll")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, poller_supervisor, "pollersup")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, restart, "restart")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, sampler_number, "samplerseq")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_for_sampler, "savesamp")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_state, "savestate")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, status, "status")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, unload, "unload")
+
+CAF_END_TYPE_ID_BLOCK(tinkaf)
+
+// All messages stay within the process: what crosses to another machine goes over HTTP.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AdamParams)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateLoraTrainingClient)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateSamplingClient)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateTrainingClientFromState)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Error)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardInput)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardOutput)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::FutureValue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpCall)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpOutcome)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpRequest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::LoadWeightsResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ModelInfo)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ModelInput)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::OptimStepResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PollJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PollerStatuses)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PromptLogprobs)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SampleRequest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SampleResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsForSamplerResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsOptions)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ServerCapabilities)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::UnloadModelResponse)
+
+namespace tinkaf {
+
+/// Our errors as CAF carries them; every field travels along.
+[[nodiscard]] inline caf::error to_caf(Error error) {
+  auto code = static_cast<std::uint8_t>(error.code);
+  return {code, caf::atom("tinkaf"), caf::make_message(std::move(error))};
+}
+
+/// True if an actor answered with an `Error` of ours; false if CAF raised it because one broke.
+[[nodiscard]] inline bool is_ours(const caf::error& error) {
+  return error.category() == caf::atom("tinkaf");
+}
+
+/// What an actor answered with; an error of CAF's own becomes `cancelled` where the actor was gone,
+/// else `internal`.
+[[nodiscard]] inline Error from_caf(const caf::error& error) {
+  if (is_ours(error) && error.context().match_elements<Error>())
+    return error.context().get_as<Error>(0);
+  auto gone = error.category() == caf::atom("exit")
+              || (error.category() == caf::atom("system")
+                  && error.code() == static_cast<std::uint8_t>(caf::sec::request_receiver_down));
+  if (gone)
+    return {.code = Errc::cancelled, .message = "the client was shut down before an answer came"};
+  return {.code = Errc::internal,
+          .message = "an actor broke: " + caf::to_string(error.category()) + " error "
+                     + std::to_string(error.code()),
+          .category = ErrorCategory::server};
+}
+
+} // namespace tinkaf

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "messages/session.hpp"
+#include "messages/training.hpp"
+
+#include <optional>
+#include <string>
+
+// What a session is asked for.
+
+namespace tinkaf {
+
+/// Asks for an adapter on a base model.
+struct CreateLoraTrainingClient {
+  std::string base_model;
+  LoraConfig lora_config;
+  UserMetadata user_metadata;
+};
+
+/// Asks for an adapter made from a training checkpoint.
+struct CreateTrainingClientFromState {
+  /// A `tinker://…/weights/…` path.
+  std::string path;
+
+  /// Restore the optimizer's state too.
+  bool with_optimizer = false;
+
+  UserMetadata user_metadata;
+};
+
+/// Asks for weights to sample from: exactly one field is set.
+struct CreateSamplingClient {
+  std::optional<std::string> base_model;
+
+  /// A `tinker://…/sampler_weights/…` path.
+  std::optional<std::string> model_path;
+
+  /// A sampling session that the service has opened already.
+  std::optional<std::string> sampling_session_id;
+};
+
+} // namespace tinkaf

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "messages/caf_types.hpp"
+#include "messages/clients.hpp"
+#include "messages/poll_job.hpp"
+#include "messages/sampling.hpp"
+#include "messages/session.hpp"
+#include "messages/training.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// Who can be asked for what. An answer is the value named, or an `Error` as `caf::error` (see
+// `from_caf`). Each request is answered exactly once, with `Errc::cancelled` if its actor ends.
+// Messages marked INTERNAL are what an actor tells itself.
+
+namespace tinkaf {
+
+/// Makes HTTP calls, adds the credential and repeats what failed for the moment. Gives up the calls
+/// of an actor that has ended.
+using HttpActor = caf::typed_actor<
+    // Makes a call until it succeeds or its retry policy gives up; the answer is always 2xx.
+    Handles<HttpResponse(HttpCall)>,
+    // Makes one try; any status is an answer, except that a 402 is waited out.
+    Handles<HttpResponse(HttpRequest)>,
+    // Sets how long calls wait for an account without credit.
+    Handles<void(atom::max_pause, caf::timespan)>,
+    // INTERNAL: a try has ended.
+    Handles<void(atom::http_done, std::uint64_t, HttpOutcome)>,
+    // INTERNAL: the pause before the next try is over.
+    Handles<void(atom::http_retry, std::uint64_t)>>;
+
+/// Waits for one result, then stops. Says nothing if it breaks: only a supervisor, which monitors
+/// it, may ask it.
+using PollerActor = caf::typed_actor<
+    // Polls until the result is there or certain not to come.
+    Handles<FutureValue(PollJob)>,
+    // INTERNAL: the pause before the next poll is over.
+    Handles<void(atom::poll)>>;
+
+/// One job of a poller supervisor.
+struct PollerStatus {
+  std::string request_id;
+
+  /// Who polls; invalid between a crash and the restart.
+  PollerActor poller;
+
+  std::uint32_t restarts = 0;
+};
+
+/// Keeps the promises of those who wait for results and starts broken pollers again.
+using PollerSupervisorActor = caf::typed_actor<
+    // Answers once the result is there, however often its poller breaks meanwhile, or with
+    // `Errc::gave_up` where it breaks more often than the restart policy allows.
+    Handles<FutureValue(PollJob)>,
+    // Tells what is being waited for.
+    Handles<PollerStatuses(atom::status)>,
+    // INTERNAL: the pause before a poller's restart is over.
+    Handles<void(atom::restart, std::uint64_t)>>;
+
+/// Draws from one set of weights.
+using SamplingClientActor = caf::typed_actor<
+    // Opens the sampling session; answers with its id.
+    Handles<std::string(atom::open)>,
+    // Asks for continuations; calls run side by side.
+    Handles<SampleResponse(SampleRequest)>,
+    // Log-probability of each prompt token; the first is empty.
+    Handles<PromptLogprobs(atom::compute_logprobs, ModelInput)>>;
+
+/// Trains one model. Operations take effect in the order in which their messages arrive.
+using TrainingClientActor = caf::typed_actor<
+    // Creates the model; answers with its id. What arrives behind it waits for it.
+    Handles<std::string(atom::open)>,
+    // Loss, outputs and gradient, which is added to the model's own.
+    Handles<ForwardBackwardOutput(atom::forward_backward, ForwardBackwardInput)>,
+    // The same without a gradient.
+    Handles<ForwardBackwardOutput(atom::forward, ForwardBackwardInput)>,
+    // Applies the gathered gradient and clears it.
+    Handles<OptimStepResponse(AdamParams)>,
+    // Saves weights and optimizer under a name.
+    Handles<SaveWeightsResponse(atom::save_state, std::string, SaveWeightsOptions)>,
+    // Loads a checkpoint by its path; with the optimizer's state if the flag is set.
+    Handles<LoadWeightsResponse(atom::load_state, std::string, bool)>,
+    // Saves weights to sample from under a name; answers with the path.
+    Handles<SaveWeightsForSamplerResponse(atom::save_for_sampler, std::string, SaveWeightsOptions)>,
+    // Saves weights to sample from under no name; answers with a sampling session.
+    Handles<SaveWeightsForSamplerResponse(atom::save_for_sampler)>,
+    // What the service knows of the model.
+    Handles<ModelInfo(atom::get_info)>,
+    // Frees the model at the service, behind all operations that came before.
+    Handles<UnloadModelResponse(atom::unload)>>;
+
+/// A session with the service: keeps it alive, numbers and starts its clients.
+using SessionActor = caf::typed_actor<
+    // Opens the session; answers with its id, also when asked again.
+    Handles<std::string(atom::open)>,
+    // Creates an adapter on a base model.
+    Handles<TrainingClientActor(CreateLoraTrainingClient)>,
+    // Creates an adapter from a training checkpoint.
+    Handles<TrainingClientActor(CreateTrainingClientFromState)>,
+    // Opens weights to sample from.
+    Handles<SamplingClientActor(CreateSamplingClient)>,
+    // What the service offers.
+    Handles<ServerCapabilities(atom::capabilities)>,
+    // Draws the next number of a sampling session; the only source of them.
+    Handles<std::int64_t(atom::sampler_number)>,
+    // Who waits for the results of all clients.
+    Handles<PollerSupervisorActor(atom::poller_supervisor)>,
+    // The service takes no protobuf: clients to come begin with JSON.
+    Handles<void(atom::json_only)>,
+    // INTERNAL: time for a sign of life.
+    Handles<void(atom::heartbeat)>>;
+
+} // namespace tinkaf
+
+CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_handles, caf::id_block::tinkaf::end)
+
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::PollerSupervisorActor))
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::SamplingClientActor))
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TrainingClientActor))
+
+CAF_END_TYPE_ID_BLOCK(tinkaf_handles)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "messages/future.hpp"
+
+#include <chrono>
+#include <optional>
+
+namespace tinkaf {
+
+/// A result to wait for. Repeatable: asking twice for the same result is harmless.
+struct PollJob {
+  FutureRef future;
+  RequestType type = RequestType::forward_backward;
+
+  /// When the service accepted the operation, by the actor system's clock.
+  std::chrono::steady_clock::time_point submitted;
+
+  /// How long the submission took.
+  std::optional<std::chrono::microseconds> roundtrip;
+};
+
+} // namespace tinkaf
