@@ -30,7 +30,7 @@ caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, b
       self->monitor(self->current_sender());
     ids.insert(id);
   }
-  calls.emplace(id, Pending{std::move(call), once, answer, asker, 0, self->clock().now(), 0});
+  calls.emplace(id, Pending{std::move(call), once, answer, asker, 0, self->clock().now()});
   try_now(id);
   return answer.promise();
 }
@@ -94,12 +94,15 @@ bool HttpActorState::pause_for_billing(std::uint64_t id, Pending& pending) {
 void HttpActorState::retry_or_fail(std::uint64_t id, Pending& pending, Error error) {
   auto elapsed = std::chrono::duration_cast<Millis>(self->clock().now() - pending.began);
   auto draw = std::uniform_real_distribution<>{}(random);
+  pending.ambiguous = pending.ambiguous || error.ambiguous || error.http_status >= 500;
   auto delay = pending.call.retry.next_delay(
       error, {pending.attempts, elapsed, draw, pending.call.idempotent});
-  if (delay)
+  if (delay) {
     self->delayed_send(self, *delay, atom::http_retry_v, id);
-  else
-    take(id).answer.fail(std::move(error));
+    return;
+  }
+  error.ambiguous = pending.ambiguous;
+  take(id).answer.fail(std::move(error));
 }
 
 HttpActorState::Pending HttpActorState::take(std::uint64_t id) {

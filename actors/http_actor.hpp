@@ -63,6 +63,9 @@ struct HttpActorState {
     std::uint32_t attempts = 0;
     TimePoint began;
 
+    /// A try may have been accepted, whatever became of later ones.
+    bool ambiguous = false;
+
     /// What the transport calls the try under way.
     std::uint64_t transfer = 0;
   };

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/client_options.hpp"
+#include "api/retry_policy.hpp"
+#include "messages/interfaces.hpp"
+#include "messages/notice.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace tinkaf {
+
+/// What the clients of a session have in common.
+struct ClientContext {
+  HttpActor http;
+  PollerSupervisorActor pollers;
+  SessionActor session;
+  std::string session_id;
+
+  /// What the service told at start-up.
+  ClientConfig config;
+
+  RetryPolicy retry;
+  std::chrono::milliseconds request_timeout{60'000};
+  WireFormat wire_format = WireFormat::automatic;
+};
+
+} // namespace tinkaf

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/session.hpp"
+
+#include "actors/poller_supervisor.hpp"
+#include "actors/sampling_client.hpp"
+#include "api/endpoint.hpp"
+#include "api/headers.hpp"
+#include "api/version.hpp"
+#include "api/wire/json.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tinkaf {
+
+namespace {
+
+ResultFormat result_format(WireFormat format) {
+  switch (format) {
+  case WireFormat::protobuf:
+    return ResultFormat::protobuf;
+  case WireFormat::json:
+    return ResultFormat::json;
+  case WireFormat::automatic:
+    break;
+  }
+  return ResultFormat::either;
+}
+
+} // namespace
+
+SessionState::~SessionState() {
+  for (auto& client : clients)
+    self->send_exit(client, caf::exit_reason::user_shutdown);
+  if (pollers)
+    self->send_exit(pollers, caf::exit_reason::user_shutdown);
+  if (http)
+    self->send_exit(http, caf::exit_reason::user_shutdown);
+}
+
+void SessionState::tell(Severity severity, std::string text) const {
+  if (settings.notices)
+    settings.notices({severity, std::move(text)});
+}
+
+HttpCall SessionState::call(const char* what, Endpoint endpoint, std::string body) const {
+  return {what,
+          make_request(endpoint, std::move(body), make_idempotency_key(),
+                       settings.options.request_timeout),
+          settings.options.retry};
+}
+
+// --- opening -------------------------------------------------------------------------------------
+
+caf::typed_response_promise<std::string> SessionState::open() {
+  auto answer = owe<std::string>(self);
+  if (!session_id.empty()) {
+    answer.deliver(session_id);
+    return answer.promise();
+  }
+  openers.push_back(answer);
+  if (openers.size() > 1)
+    return answer.promise();
+  auto body = wire::to_json(wire::ClientConfigRequest{std::string{service_sdk_version}});
+  self->request(http, caf::infinite, call("client/config", Endpoint::client_config, body))
+      .then([this](const HttpResponse& response) { on_client_config(response); },
+            [this](const caf::error& error) { opened(fail(from_caf(error))); });
+  return answer.promise();
+}
+
+void SessionState::on_client_config(const HttpResponse& response) {
+  auto told = wire::from_json<ClientConfig>(response.body);
+  if (!told)
+    return opened(fail(std::move(told.error())));
+  config = std::move(*told);
+  self->send(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
+  const auto& options = settings.options;
+  auto body = wire::to_json(
+      CreateSessionRequest{.tags = options.tags.value_or(std::vector<std::string>{}),
+                           .user_metadata = options.user_metadata,
+                           .sdk_version = std::string{service_sdk_version},
+                           .project_id = options.project_id});
+  self->request(http, caf::infinite, call("create_session", Endpoint::create_session, body))
+      .then([this](const HttpResponse& answer) { on_create_session(answer); },
+            [this](const caf::error& error) { opened(fail(from_caf(error))); });
+}
+
+void SessionState::on_create_session(const HttpResponse& response) {
+  auto created = wire::from_json<CreateSessionResponse>(response.body);
+  if (!created)
+    return opened(fail(std::move(created.error())));
+  if (created->info_message)
+    tell(Severity::info, *created->info_message);
+  if (created->warning_message)
+    tell(Severity::warning, *created->warning_message);
+  if (created->error_message)
+    tell(Severity::error, *created->error_message);
+  session_id = created->session_id;
+  last_heartbeat = self->clock().now();
+  self->delayed_send(self, settings.options.heartbeat_interval, atom::heartbeat_v);
+  opened(session_id);
+}
+
+void SessionState::opened(Result<std::string> id) {
+  for (auto& opener : std::exchange(openers, {}))
+    opener.settle(id);
+}
+
+// --- heartbeat -----------------------------------------------------------------------------------
+
+void SessionState::heartbeat() {
+  if (lost)
+    return;
+  const auto& options = settings.options;
+  // The next one does not wait for the answer to this one.
+  self->delayed_send(self, options.heartbeat_interval, atom::heartbeat_v);
+  auto request = make_request(Endpoint::session_heartbeat,
+                              wire::to_json(SessionHeartbeatRequest{session_id}),
+                              make_idempotency_key(), options.heartbeat_timeout);
+  self->request(http, caf::infinite, std::move(request))
+      .then([this](const HttpResponse& response) { on_heartbeat(response.status); },
+            [this](const caf::error& error) { on_heartbeat(fail(from_caf(error))); });
+}
+
+void SessionState::on_heartbeat(const Result<int>& status) {
+  auto now = self->clock().now();
+  if (status && *status >= 200 && *status < 300) {
+    last_heartbeat = now;
+    return;
+  }
+  if (lost)
+    return;
+  if (status && (*status == 404 || *status == 410)) {
+    lost = Error{.code = Errc::not_found,
+                 .message = "the service no longer knows session " + session_id
+                            + ": connect again and go on from the last checkpoint",
+                 .http_status = *status};
+    return tell(Severity::error, lost->message);
+  }
+  if (now - last_heartbeat <= settings.options.heartbeat_silence)
+    return;
+  auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - last_heartbeat);
+  tell(Severity::warning,
+       "no heartbeat has succeeded for " + std::to_string(silence.count())
+           + " s: " + (status ? "HTTP " + std::to_string(*status) : to_string(status.error())));
+}
+
+// --- clients -------------------------------------------------------------------------------------
+
+std::optional<Error> SessionState::not_ready() const {
+  if (lost)
+    return lost;
+  if (session_id.empty())
+    return Error{Errc::invalid_argument, "the session is not open yet"};
+  return std::nullopt;
+}
+
+ClientContext SessionState::client_context() {
+  return {.http = http,
+          .pollers = pollers,
+          .session = self,
+          .session_id = session_id,
+          .config = config,
+          .retry = settings.options.retry,
+          .request_timeout = settings.options.request_timeout,
+          .wire_format = wire_format};
+}
+
+template <class Handle>
+void SessionState::hand_out(const Owed<Handle>& answer, Handle client) {
+  auto untyped = caf::actor_cast<caf::actor>(client);
+  clients.push_back(untyped);
+  self->monitor(untyped);
+  self->request(client, caf::infinite, atom::open_v)
+      .then([answer, client](const std::string&) { answer.deliver(client); },
+            [this, answer, untyped](const caf::error& error) {
+              self->send_exit(untyped, caf::exit_reason::user_shutdown);
+              answer.fail(from_caf(error));
+            });
+}
+
+caf::typed_response_promise<TrainingClientActor>
+SessionState::create_training_client(ModelOrigin origin) {
+  auto answer = owe<TrainingClientActor>(self);
+  if (auto error = not_ready())
+    answer.fail(std::move(*error));
+  else
+    hand_out(answer, TrainingClientActor{
+                         self->spawn(training_client, client_context(), std::move(origin))});
+  return answer.promise();
+}
+
+caf::typed_response_promise<SamplingClientActor>
+SessionState::create_sampling_client(CreateSamplingClient spec) {
+  auto answer = owe<SamplingClientActor>(self);
+  if (auto error = not_ready()) {
+    answer.fail(std::move(*error));
+    return answer.promise();
+  }
+  auto number = spec.sampling_session_id ? 0 : next_sampling_session_seq_id++;
+  hand_out(answer, SamplingClientActor{
+                       self->spawn(sampling_client, client_context(), std::move(spec), number)});
+  return answer.promise();
+}
+
+caf::typed_response_promise<ServerCapabilities> SessionState::capabilities() {
+  auto answer = owe<ServerCapabilities>(self);
+  self->request(http, caf::infinite,
+                call("get_server_capabilities", Endpoint::get_server_capabilities, {}))
+      .then(
+          [answer](const HttpResponse& response) {
+            answer.settle(wire::from_json<ServerCapabilities>(response.body));
+          },
+          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  return answer.promise();
+}
+
+void SessionState::on_down(const caf::down_msg& down) {
+  if (down.source == http.address() || down.source == pollers.address()) {
+    // Nothing works without them. Ending answers everybody, which waiting would not.
+    tell(Severity::error,
+         "the session ends because one of its actors broke: " + caf::to_string(down.reason));
+    self->quit(down.reason);
+    return;
+  }
+  clients.erase(std::remove_if(clients.begin(), clients.end(),
+                               [&](const auto& x) { return x.address() == down.source; }),
+                clients.end());
+}
+
+// --- behaviour -----------------------------------------------------------------------------------
+
+SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor http,
+                                    SessionSettings settings) {
+  auto& state = self->state;
+  state.http = std::move(http);
+  state.wire_format = settings.options.wire_format;
+  state.pollers
+      = self->spawn(poller_supervisor, state.http,
+                    PollerSettings{settings.options.polling,
+                                   result_format(settings.options.wire_format), settings.notices},
+                    settings.restarts);
+  state.settings = std::move(settings);
+  self->monitor(state.http);
+  self->monitor(state.pollers);
+  self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x); });
+  return {
+      [self](atom::open) { return self->state.open(); },
+      [self](CreateLoraTrainingClient& spec) -> caf::result<TrainingClientActor> {
+        auto& session_state = self->state;
+        if (auto checked = validate(spec.lora_config); !checked)
+          return to_caf(std::move(checked.error()));
+        return session_state.create_training_client(CreateModelRequest{
+            session_state.session_id, session_state.next_model_seq_id++, std::move(spec.base_model),
+            std::move(spec.user_metadata), spec.lora_config});
+      },
+      [self](CreateTrainingClientFromState& spec) {
+        auto& session_state = self->state;
+        return session_state.create_training_client(
+            LoadWeightsRequest{.session_id = session_state.session_id,
+                               .model_seq_id = session_state.next_model_seq_id++,
+                               .user_metadata = std::move(spec.user_metadata),
+                               .path = std::move(spec.path),
+                               .optimizer = spec.with_optimizer});
+      },
+      [self](CreateSamplingClient& spec) {
+        return self->state.create_sampling_client(std::move(spec));
+      },
+      [self](atom::capabilities) { return self->state.capabilities(); },
+      [self](atom::sampler_number) { return self->state.next_sampling_session_seq_id++; },
+      [self](atom::poller_supervisor) { return self->state.pollers; },
+      [self](atom::json_only) { self->state.wire_format = WireFormat::json; },
+      [self](atom::heartbeat) { self->state.heartbeat(); },
+  };
+}
+
+Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions options,
+                                   NoticeSink notices, RestartPolicy restarts) {
+  if (auto checked = validate(options); !checked)
+    return fail(std::move(checked.error()));
+  auto transport = make_http_transport(options);
+  if (!transport)
+    return fail(std::move(transport.error()));
+  auto http = system.spawn(
+      http_actor, std::move(*transport),
+      HttpActorSettings{options.api_key, options.default_headers, options.secret_headers, notices});
+  options.api_key = {};
+  options.secret_headers.clear();
+  return SessionActor{system.spawn(
+      session, http, SessionSettings{std::move(options), restarts, std::move(notices)})};
+}
+
+} // namespace tinkaf

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/client_context.hpp"
+#include "actors/http_actor.hpp"
+#include "actors/http_transport.hpp"
+#include "actors/owed.hpp"
+#include "actors/restart_policy.hpp"
+#include "actors/training_client.hpp"
+#include "api/client_options.hpp"
+#include "api/endpoint.hpp"
+#include "messages/interfaces.hpp"
+#include "messages/notice.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tinkaf {
+
+/// What a session is started with; its options hold no credential any more.
+struct SessionSettings {
+  ClientOptions options;
+  RestartPolicy restarts;
+  NoticeSink notices;
+};
+
+/// The root of a service's actors: stops them all when it ends.
+struct SessionState {
+  using SelfPointer = SessionActor::stateful_pointer<SessionState>;
+
+  explicit SessionState(SelfPointer ptr) : self(ptr) {}
+
+  /// Stops all actors of the session.
+  ~SessionState();
+  SessionState(const SessionState&) = delete;
+  SessionState& operator=(const SessionState&) = delete;
+
+  caf::typed_response_promise<std::string> open();
+  void on_client_config(const HttpResponse& response);
+  void on_create_session(const HttpResponse& response);
+  void opened(Result<std::string> id);
+
+  void heartbeat();
+  void on_heartbeat(const Result<int>& status);
+
+  caf::typed_response_promise<TrainingClientActor> create_training_client(ModelOrigin origin);
+  caf::typed_response_promise<SamplingClientActor>
+  create_sampling_client(CreateSamplingClient spec);
+  caf::typed_response_promise<ServerCapabilities> capabilities();
+
+  /// Answers with a client once it is open; stops it if that fails.
+  template <class Handle>
+  void hand_out(const Owed<Handle>& answer, Handle client);
+
+  /// Why no client can be made now, if so.
+  [[nodiscard]] std::optional<Error> not_ready() const;
+  [[nodiscard]] HttpCall call(const char* what, Endpoint endpoint, std::string body) const;
+  [[nodiscard]] ClientContext client_context();
+  void on_down(const caf::down_msg& down);
+  void tell(Severity severity, std::string text) const;
+
+  SelfPointer self;
+  SessionSettings settings;
+  HttpActor http;
+  PollerSupervisorActor pollers;
+  std::vector<caf::actor> clients;
+
+  ClientConfig config;
+  WireFormat wire_format = WireFormat::automatic;
+  std::string session_id;
+  std::vector<Owed<std::string>> openers;
+  std::optional<Error> lost;
+  std::chrono::steady_clock::time_point last_heartbeat;
+  std::int64_t next_model_seq_id = 0;
+  std::int64_t next_sampling_session_seq_id = 0;
+
+  static inline const char* name = "tinkaf.session";
+};
+
+/// The behaviour over an HTTP actor that exists, which it then owns; tests pass a scripted one.
+SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor http,
+                                    SessionSettings settings);
+
+/// Starts the actors of a service: session, HTTP, pollers. Ask the session to open.
+///
+/// Send it an exit message to end them all, which also lets the actor system end.
+/// @returns `Errc::invalid_argument` naming a bad option, `Errc::unauthenticated` for a missing or
+///   malformed credential
+[[nodiscard]] Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions options,
+                                                 NoticeSink notices = notices_to_stderr(),
+                                                 RestartPolicy restarts = {});
+
+} // namespace tinkaf

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/submit_lane.hpp"
+
+#include "api/wire/json.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace tinkaf {
+
+namespace {
+
+/// What is known about the number of a request that failed.
+enum class Fate { never_left, used_up, unknown };
+
+Fate fate_of(const Error& error) {
+  if (error.http_status >= 400 && error.http_status < 500 && error.http_status != 408
+      && error.http_status != 429)
+    return Fate::used_up;
+  if (error.http_status == 0 && !error.ambiguous && error.code == Errc::connection)
+    return Fate::never_left;
+  return Fate::unknown;
+}
+
+bool is_training_pass(RequestType type) {
+  return type == RequestType::forward || type == RequestType::forward_backward;
+}
+
+} // namespace
+
+void SubmitLane::Collector::finish(Result<std::vector<FutureValue>> result) {
+  if (auto call = std::exchange(done, nullptr))
+    call(std::move(result));
+}
+
+void SubmitLane::Collector::on_value(std::size_t part, FutureValue value) {
+  values[part] = std::move(value);
+  if (--missing > 0 || !done)
+    return;
+  std::vector<FutureValue> all;
+  all.reserve(values.size());
+  for (auto& x : values)
+    all.push_back(std::move(*x));
+  finish(std::move(all));
+}
+
+void SubmitLane::open(std::string model_id) {
+  settings_.target.model_id = std::move(model_id);
+  open_ = true;
+  begin_next();
+}
+
+void SubmitLane::close(Error reason) {
+  closed_ = std::move(reason);
+  for (auto& turn : std::exchange(waiting_, {}))
+    turn.done(fail(*closed_));
+}
+
+void SubmitLane::add(SubmitTurn turn) {
+  if (closed_) {
+    turn.done(fail(*closed_));
+    return;
+  }
+  waiting_.push_back(std::move(turn));
+  begin_next();
+}
+
+void SubmitLane::begin_next() {
+  while (open_ && !active_ && !waiting_.empty()) {
+    auto turn = std::move(waiting_.front());
+    waiting_.pop_front();
+    auto calls = encode(turn);
+    if (!calls) {
+      turn.done(fail(std::move(calls.error())));
+      continue;
+    }
+    auto count = calls->size();
+    auto collector = std::make_shared<Collector>();
+    collector->values.resize(count);
+    collector->missing = count;
+    collector->done = std::move(turn.done);
+    active_.emplace(Active{.turn = std::move(turn),
+                           .first_seq_id = next_seq_id_,
+                           .calls = std::move(*calls),
+                           .errors = std::vector<std::optional<Error>>(count),
+                           .accepted = std::vector<bool>(count),
+                           .collector = std::move(collector)});
+    if (settings_.parallel_chunks && count > 1) {
+      auto& others = active_->phases.emplace_back();
+      for (std::size_t i = 1; i < count; ++i)
+        others.push_back(i);
+      active_->phases.push_back({0});
+    } else {
+      for (std::size_t i = 0; i < count; ++i)
+        active_->phases.push_back({i});
+    }
+    next_phase();
+  }
+}
+
+Result<std::vector<HttpCall>> SubmitLane::encode(const SubmitTurn& turn) const {
+  std::vector<HttpCall> calls;
+  calls.reserve(turn.parts.size());
+  for (std::size_t i = 0; i < turn.parts.size(); ++i) {
+    auto call = turn.parts[i].encode(next_seq_id_ + static_cast<std::int64_t>(i), target());
+    if (!call)
+      return fail(std::move(call.error()));
+    calls.push_back(std::move(*call));
+  }
+  return calls;
+}
+
+void SubmitLane::next_phase() {
+  auto parts = std::move(active_->phases.front());
+  active_->phases.pop_front();
+  active_->unanswered = parts.size();
+  for (auto part : parts)
+    send(part, std::move(active_->calls[part]), !target().protobuf);
+}
+
+void SubmitLane::send(std::size_t part, HttpCall call, bool as_json) {
+  auto sent = self_->clock().now();
+  self_->request(settings_.http, caf::infinite, std::move(call))
+      .then([this, part, sent,
+             as_json](const HttpResponse& response) { on_accepted(part, response, sent, as_json); },
+            [this, part, as_json](const caf::error& error) {
+              auto ours = from_caf(error);
+              // An HTTP actor that broke may have sent the request before.
+              ours.ambiguous = ours.ambiguous || !is_ours(error);
+              on_refused(part, std::move(ours), as_json);
+            });
+}
+
+void SubmitLane::on_accepted(std::size_t part, const HttpResponse& response,
+                             std::chrono::steady_clock::time_point sent, bool as_json) {
+  auto type = active_->turn.parts[part].type;
+  auto future = wire::from_json<FutureRef>(response.body);
+  if (!future) {
+    future.error().http_status = response.status;
+    on_refused(part, std::move(future.error()), true);
+    return;
+  }
+  if (is_training_pass(type)) {
+    if (!as_json) {
+      protobuf_confirmed_ = true;
+    } else if (target().protobuf) {
+      settings_.target.protobuf = false;
+      settings_.on_fall_back();
+    }
+  }
+  active_->errors[part].reset();
+  active_->accepted[part] = true;
+  await_result(part, std::move(*future), self_->clock().now() - sent);
+  answered();
+}
+
+void SubmitLane::on_refused(std::size_t part, Error error, bool as_json) {
+  if (fall_back(part, error, as_json))
+    return;
+  // Behind a fall-back there is an answer already; it counts unless less is known now.
+  if (!active_->errors[part] || fate_of(error) == Fate::unknown)
+    active_->errors[part] = std::move(error);
+  if (!settings_.parallel_chunks)
+    active_->phases.clear(); // what has not left yet keeps its numbers free
+  answered();
+}
+
+bool SubmitLane::fall_back(std::size_t part, const Error& error, bool as_json) {
+  const auto& wanted = active_->turn.parts[part];
+  auto refused = error.http_status == 400 || error.http_status == 415 || error.http_status == 422;
+  if (as_json || !refused || protobuf_confirmed_ || !settings_.may_fall_back
+      || !is_training_pass(wanted.type))
+    return false;
+  auto json = target();
+  json.protobuf = false;
+  auto call = wanted.encode(active_->first_seq_id + static_cast<std::int64_t>(part), json);
+  if (!call)
+    return false;
+  // If JSON is refused too, it was not for the format: then the first answer counts.
+  active_->errors[part] = error;
+  send(part, std::move(*call), true);
+  return true;
+}
+
+void SubmitLane::answered() {
+  if (--active_->unanswered > 0)
+    return;
+  if (!active_->phases.empty())
+    next_phase();
+  else
+    end_turn();
+}
+
+void SubmitLane::end_turn() {
+  auto failed = std::any_of(active_->errors.begin(), active_->errors.end(),
+                            [](const auto& x) { return x.has_value(); });
+  settle_numbers();
+  if (failed)
+    active_->collector->finish(fail(explain_failure()));
+  active_.reset();
+  begin_next();
+}
+
+void SubmitLane::settle_numbers() {
+  if (!active_->turn.numbered)
+    return;
+  std::size_t used = 0; // parts up to the last one that the service may know
+  bool certain = true;
+  for (std::size_t i = 0; i < active_->errors.size(); ++i) {
+    const auto& error = active_->errors[i];
+    auto fate = active_->accepted[i] ? Fate::used_up : error ? fate_of(*error) : Fate::never_left;
+    certain = certain && fate != Fate::unknown;
+    if (fate == Fate::never_left)
+      continue;
+    certain = certain && used == i;
+    used = i + 1;
+  }
+  next_seq_id_ = active_->first_seq_id + static_cast<std::int64_t>(used);
+  if (certain)
+    return;
+  auto reason = explain_failure();
+  reason.message = "an earlier operation was lost on its way, so that later ones cannot be "
+                   "numbered; go on from the last checkpoint with a new client (cause: "
+                   + reason.message + ")";
+  reason.code = Errc::request_failed;
+  close(std::move(reason));
+}
+
+Error SubmitLane::explain_failure() const {
+  auto first = std::find_if(active_->errors.begin(), active_->errors.end(),
+                            [](const auto& x) { return x.has_value(); });
+  auto error = **first;
+  auto accepted = std::count(active_->accepted.begin(), active_->accepted.end(), true);
+  if (accepted > 0)
+    error.message += " (" + std::to_string(accepted) + " of "
+                     + std::to_string(active_->accepted.size())
+                     + " parts of the batch were accepted and take effect)";
+  return error;
+}
+
+void SubmitLane::await_result(std::size_t part, FutureRef future,
+                              std::chrono::steady_clock::duration roundtrip) {
+  auto job = PollJob{std::move(future), active_->turn.parts[part].type, self_->clock().now(),
+                     std::chrono::duration_cast<std::chrono::microseconds>(roundtrip)};
+  self_->request(settings_.pollers, caf::infinite, std::move(job))
+      .then([collector = active_->collector,
+             part](FutureValue& value) { collector->on_value(part, std::move(value)); },
+            [collector = active_->collector](const caf::error& error) {
+              collector->finish(fail(from_caf(error)));
+            });
+}
+
+} // namespace tinkaf

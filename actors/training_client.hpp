@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/client_context.hpp"
+#include "actors/owed.hpp"
+#include "actors/submit_lane.hpp"
+#include "messages/interfaces.hpp"
+#include "messages/requests.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tinkaf {
+
+/// Where a training client's model comes from.
+using ModelOrigin = std::variant<CreateModelRequest, LoadWeightsRequest>;
+
+struct TrainingClientState {
+  using SelfPointer = TrainingClientActor::stateful_pointer<TrainingClientState>;
+
+  explicit TrainingClientState(SelfPointer ptr) : self(ptr) {}
+
+  caf::typed_response_promise<std::string> open();
+  void await_model(const Owed<std::string>& answer, const HttpResponse& response);
+  void on_model(const Owed<std::string>& answer, const FutureValue& value);
+  void on_no_model(const Owed<std::string>& answer, const caf::error& error);
+
+  caf::typed_response_promise<ForwardBackwardOutput> training_pass(ForwardBackwardInput input,
+                                                                   bool forward_only);
+  caf::typed_response_promise<OptimStepResponse> optim_step(const AdamParams& params);
+  caf::typed_response_promise<SaveWeightsResponse> save_state(std::string name,
+                                                              SaveWeightsOptions options);
+  caf::typed_response_promise<LoadWeightsResponse> load_state(std::string path,
+                                                              bool with_optimizer);
+  caf::typed_response_promise<SaveWeightsForSamplerResponse>
+  save_weights_for_sampler(std::string name, SaveWeightsOptions options);
+  caf::typed_response_promise<SaveWeightsForSamplerResponse> save_for_sampling_session();
+  caf::typed_response_promise<ModelInfo> get_info();
+  caf::typed_response_promise<UnloadModelResponse> unload();
+
+  /// Queues an operation of one request whose result is a `T`.
+  template <class T>
+  void submit(const Owed<T>& answer, RequestType type, decltype(SubmitPart::encode) encode,
+              bool numbered = true);
+
+  SelfPointer self;
+  ClientContext context;
+  ModelOrigin origin;
+  std::optional<SubmitLane> lane;
+
+  static inline const char* name = "tinkaf.training-client";
+};
+
+/// @param origin how to create the model; its `model_seq_id` is taken already
+TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPointer self,
+                                                   ClientContext context, ModelOrigin origin);
+
+} // namespace tinkaf
