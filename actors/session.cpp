@@ -15,6 +15,10 @@ namespace tinkaf {
 
 namespace {
 
+/// How long the opening of a session is tried: what cannot be reached at start is more often a
+/// wrong address than a service that will be back.
+constexpr std::chrono::milliseconds opening_budget{10'000};
+
 ResultFormat result_format(WireFormat format) {
   switch (format) {
   case WireFormat::protobuf:
@@ -44,10 +48,13 @@ void SessionState::tell(Severity severity, std::string text) const {
 }
 
 HttpCall SessionState::call(const char* what, Endpoint endpoint, std::string body) const {
+  auto retry = settings.options.retry;
+  if (session_id.empty())
+    retry.budget = std::min(retry.budget, opening_budget);
   return {what,
           make_request(endpoint, std::move(body), make_idempotency_key(),
                        settings.options.request_timeout),
-          settings.options.retry};
+          retry};
 }
 
 // --- opening -------------------------------------------------------------------------------------

@@ -33,6 +33,10 @@ SubmitLane::Settings lane_settings(const ClientContext& context) {
 
 caf::typed_response_promise<std::string> TrainingClientState::open() {
   auto answer = owe<std::string>(self);
+  if (!lane->target().model_id.empty()) {
+    answer.deliver(lane->target().model_id);
+    return answer.promise();
+  }
   auto call = std::visit(
       [this](const auto& x) { return operations::ensure_model(x, lane->target()); }, origin);
   self->request(context.http, caf::infinite, std::move(call))

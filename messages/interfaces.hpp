@@ -71,7 +71,7 @@ using SamplingClientActor = caf::typed_actor<
 
 /// Trains one model. Operations take effect in the order in which their messages arrive.
 using TrainingClientActor = caf::typed_actor<
-    // Creates the model; answers with its id. What arrives behind it waits for it.
+    // Creates the model; answers with its id, also when asked again. What arrives behind it waits.
     Handles<std::string(atom::open)>,
     // Loss, outputs and gradient, which is added to the model's own.
     Handles<ForwardBackwardOutput(atom::forward_backward, ForwardBackwardInput)>,

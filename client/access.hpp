@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/runtime.hpp"
+#include "client/sampling_client.hpp"
+#include "client/service.hpp"
+#include "client/training_client.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+// Private to this folder: what stands behind the façade's classes.
+
+namespace tinkaf {
+
+class Service::Impl {
+public:
+  std::shared_ptr<Runtime> runtime;
+  std::string session_id;
+};
+
+struct TrainingClient::Impl {
+  std::shared_ptr<Runtime> runtime;
+  TrainingClientActor actor;
+  std::string model_id;
+};
+
+struct SamplingClient::Impl {
+  std::shared_ptr<Runtime> runtime;
+  SamplingClientActor actor;
+};
+
+/// Makes clients and looks into them.
+struct ClientAccess {
+  template <class Client>
+  static Client make(typename Client::Impl impl) {
+    return Client{std::make_shared<const typename Client::Impl>(std::move(impl))};
+  }
+
+  template <class Client>
+  static const typename Client::Impl& impl(const Client& client) {
+    return *client.impl_;
+  }
+};
+
+} // namespace tinkaf

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/service.hpp"
+#include "messages/interfaces.hpp"
+
+// From plain code to actors: the one header of this folder that needs CAF.
+
+namespace tinkaf {
+
+/// The actors behind the façade. They end with the last client of their service.
+[[nodiscard]] SessionActor handle(const Service& service);
+[[nodiscard]] TrainingClientActor handle(const TrainingClient& client);
+[[nodiscard]] SamplingClientActor handle(const SamplingClient& client);
+
+/// Where those actors live; others may be spawned there, and must end before the service does.
+[[nodiscard]] caf::actor_system& actor_system(const Service& service);
+
+} // namespace tinkaf

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/runtime.hpp"
+
+#include "actors/session.hpp"
+#include "client/credential_command.hpp"
+
+namespace tinkaf {
+
+namespace {
+
+caf::behavior courier(caf::event_based_actor* self) {
+  return {[self](CourierTask& task) { task(self); }};
+}
+
+/// Two threads that sleep while there is nothing to do: none of our actors computes for long.
+caf::actor_system_config& configured(caf::actor_system_config& config) {
+  config.set("scheduler.policy", caf::atom("sharing"));
+  config.set("scheduler.max-threads", std::size_t{2});
+  return config;
+}
+
+} // namespace
+
+Runtime::Runtime(NoticeSink notices)
+    : notices_(std::move(notices)), system_(configured(config_)), courier_(system_.spawn(courier)) {
+}
+
+Result<std::shared_ptr<Runtime>> Runtime::start(ClientOptions options, NoticeSink notices) {
+  if (options.api_key.empty() && !options.credential_command.empty()) {
+    auto credential = run_credential_command(options.credential_command);
+    if (!credential)
+      return fail(std::move(credential.error()));
+    options.api_key = std::move(*credential);
+  }
+  auto runtime = std::make_shared<Runtime>(notices);
+  auto session = spawn_session(runtime->system_, std::move(options), std::move(notices));
+  if (!session)
+    return fail(std::move(session.error()));
+  runtime->session_ = std::move(*session);
+  return runtime;
+}
+
+Runtime::~Runtime() {
+  if (session_)
+    caf::anon_send_exit(session_, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(courier_, caf::exit_reason::user_shutdown);
+  session_ = nullptr;
+  courier_ = nullptr;
+}
+
+void Runtime::carry(CourierTask task) {
+  caf::anon_send(courier_, std::move(task));
+}
+
+} // namespace tinkaf

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/client_options.hpp"
+#include "client/future.hpp"
+#include "messages/interfaces.hpp"
+#include "messages/notice.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+// Private to this folder: what the façade's parts share.
+
+namespace tinkaf {
+
+/// Something for the courier to send.
+using CourierTask = std::function<void(caf::event_based_actor*)>;
+
+/// An actor system with one session, and the courier that asks on behalf of plain code.
+///
+/// All requests of all threads go through the courier, since CAF keeps the order of messages only
+/// between one sender and one receiver. Whoever holds a client holds the runtime; the last one ends
+/// it, and never is an actor.
+class Runtime {
+public:
+  /// Starts the actors; the session is still to be opened.
+  [[nodiscard]] static Result<std::shared_ptr<Runtime>> start(ClientOptions options,
+                                                              NoticeSink notices);
+
+  explicit Runtime(NoticeSink notices);
+
+  /// Ends all actors; what is under way is answered with `Errc::cancelled`.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// Asks an actor.
+  /// @param what the call, for messages
+  template <class T, class Handle, class... Args>
+  [[nodiscard]] Future<T> ask(std::string what, const Handle& whom, Args... args);
+
+  [[nodiscard]] const SessionActor& session() const noexcept {
+    return session_;
+  }
+
+  [[nodiscard]] caf::actor_system& system() noexcept {
+    return system_;
+  }
+
+private:
+  /// Sets a state's answer, at the latest when the last copy goes away.
+  template <class T>
+  struct Answerer {
+    explicit Answerer(std::shared_ptr<FutureState<T>> x) : state(std::move(x)) {}
+
+    ~Answerer() {
+      state->set(fail(Errc::cancelled, "the client was shut down before an answer came"));
+    }
+
+    Answerer(const Answerer&) = delete;
+    Answerer& operator=(const Answerer&) = delete;
+
+    std::shared_ptr<FutureState<T>> state;
+  };
+
+  void carry(CourierTask task);
+
+  NoticeSink notices_;
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  caf::actor courier_;
+  SessionActor session_;
+};
+
+template <class T, class Handle, class... Args>
+Future<T> Runtime::ask(std::string what, const Handle& whom, Args... args) {
+  auto state = std::make_shared<FutureState<T>>(std::move(what), notices_);
+  auto answerer = std::make_shared<Answerer<T>>(state);
+  auto message = std::make_shared<std::tuple<Args...>>(std::move(args)...);
+  carry([whom, answerer, message](caf::event_based_actor* self) {
+    std::apply(
+        [&](auto&... xs) {
+          self->request(whom, caf::infinite, std::move(xs)...)
+              .then([answerer](T& value) { answerer->state->set(std::move(value)); },
+                    [answerer](const caf::error& error) {
+                      answerer->state->set(fail(from_caf(error)));
+                    });
+        },
+        *message);
+  });
+  return Future<T>{std::move(state)};
+}
+
+} // namespace tinkaf
+
+CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_client, caf::id_block::tinkaf_handles::end)
+
+  CAF_ADD_TYPE_ID(tinkaf_client, (tinkaf::CourierTask))
+
+CAF_END_TYPE_ID_BLOCK(tinkaf_client)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CourierTask)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/service.hpp"
+
+#include "client/access.hpp"
+
+namespace tinkaf {
+
+namespace {
+
+/// Asks the session for a training client and waits for it.
+template <class Spec>
+Result<TrainingClient> create_training_client(const std::shared_ptr<Runtime>& runtime, Spec spec) {
+  auto client = runtime
+                    ->ask<TrainingClientActor>("create_training_client", runtime->session(),
+                                               std::move(spec))
+                    .get();
+  if (!client)
+    return fail(std::move(client.error()));
+  auto model_id = runtime->ask<std::string>("model_id", *client, atom::open_v).get();
+  if (!model_id)
+    return fail(std::move(model_id.error()));
+  return ClientAccess::make<TrainingClient>({runtime, std::move(*client), std::move(*model_id)});
+}
+
+} // namespace
+
+Service::Service(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+Result<Service> Service::connect(ClientOptions options, NoticeSink notices) {
+  auto runtime = Runtime::start(with_environment(std::move(options)), std::move(notices));
+  if (!runtime)
+    return fail(std::move(runtime.error()));
+  auto id = (*runtime)->ask<std::string>("connect", (*runtime)->session(), atom::open_v).get();
+  if (!id)
+    return fail(std::move(id.error()));
+  return ClientAccess::make<Service>({std::move(*runtime), std::move(*id)});
+}
+
+Result<TrainingClient> Service::create_lora_training_client(const std::string& base_model,
+                                                            const LoraConfig& config,
+                                                            UserMetadata user_metadata) const {
+  return create_training_client(
+      impl_->runtime, CreateLoraTrainingClient{base_model, config, std::move(user_metadata)});
+}
+
+Result<TrainingClient>
+Service::create_training_client_from_state(const std::string& path,
+                                           UserMetadata user_metadata) const {
+  return create_training_client(
+      impl_->runtime, CreateTrainingClientFromState{path, false, std::move(user_metadata)});
+}
+
+Result<TrainingClient>
+Service::create_training_client_from_state_with_optimizer(const std::string& path,
+                                                          UserMetadata user_metadata) const {
+  return create_training_client(
+      impl_->runtime, CreateTrainingClientFromState{path, true, std::move(user_metadata)});
+}
+
+Result<SamplingClient> Service::create_sampling_client(const std::string& model_or_path) const {
+  CreateSamplingClient spec;
+  if (model_or_path.starts_with("tinker://"))
+    spec.model_path = model_or_path;
+  else
+    spec.base_model = model_or_path;
+  auto client = impl_->runtime
+                    ->ask<SamplingClientActor>("create_sampling_client", impl_->runtime->session(),
+                                               std::move(spec))
+                    .get();
+  if (!client)
+    return fail(std::move(client.error()));
+  return ClientAccess::make<SamplingClient>({impl_->runtime, std::move(*client)});
+}
+
+Future<ServerCapabilities> Service::get_server_capabilities() const {
+  return impl_->runtime->ask<ServerCapabilities>("get_server_capabilities",
+                                                 impl_->runtime->session(), atom::capabilities_v);
+}
+
+const std::string& Service::session_id() const noexcept {
+  return impl_->session_id;
+}
+
+} // namespace tinkaf
