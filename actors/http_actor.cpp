@@ -22,12 +22,13 @@ bool is_success(int status) {
 
 caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, bool once) {
   auto id = ++last_id;
-  auto asker = caf::actor_cast<caf::actor_addr>(self->current_sender());
+  auto sender = self->current_sender(); // the promise takes it away
+  auto asker = caf::actor_cast<caf::actor_addr>(sender);
   auto answer = owe<HttpResponse>(self);
   if (asker) {
     auto& ids = by_asker[asker];
     if (ids.empty())
-      self->monitor(self->current_sender());
+      self->monitor(sender);
     ids.insert(id);
   }
   calls.emplace(id, Pending{std::move(call), once, answer, asker, 0, self->clock().now()});

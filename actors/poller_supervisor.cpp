@@ -25,12 +25,13 @@ PollerSupervisorState::~PollerSupervisorState() {
 
 caf::typed_response_promise<FutureValue> PollerSupervisorState::add(PollJob job) {
   auto id = ++last_id;
-  auto caller = caf::actor_cast<caf::actor_addr>(self->current_sender());
+  auto sender = self->current_sender(); // the promise takes it away
+  auto caller = caf::actor_cast<caf::actor_addr>(sender);
   auto answer = owe<FutureValue>(self);
   if (caller) {
     auto& ids = by_caller[caller];
     if (ids.empty())
-      self->monitor(self->current_sender());
+      self->monitor(sender);
     ids.insert(id);
   }
   jobs.emplace(id, Entry{std::move(job), answer, caller, {}, 0});

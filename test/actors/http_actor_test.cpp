@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/http_actor.hpp"
+
+#include "api/endpoint.hpp"
+#include "api/headers.hpp"
+#include "test/actors/actor_fixture.hpp"
+#include "test/actors/scripted_transport.hpp"
+
+#include <algorithm>
+#include <deque>
+
+using namespace std::chrono_literals;
+using namespace tinkaf;
+
+namespace {
+
+struct Fixture : test::ActorFixture {
+  std::deque<Result<HttpResponse>> replies;
+  std::vector<Notice> notices;
+  std::shared_ptr<test::ScriptedTransport> transport = std::make_shared<test::ScriptedTransport>(
+      [this](const HttpRequest&) -> std::optional<Result<HttpResponse>> {
+        if (replies.empty())
+          return std::nullopt;
+        auto next = std::move(replies.front());
+        replies.pop_front();
+        return next;
+      });
+  HttpActor http
+      = spawn(http_actor, transport,
+              HttpActorSettings{.credential = "tml-secret",
+                                .notices = [this](const Notice& x) { notices.push_back(x); }});
+
+  test::Answer<HttpResponse> call(bool idempotent = true) {
+    auto answer = ask<HttpResponse>(
+        http,
+        HttpCall{"optim_step", make_request(Endpoint::optim_step, "{}", make_idempotency_key()),
+                 RetryPolicy{.first_delay = 500ms, .jitter = 0.0, .budget = 60s}, idempotent});
+    run();
+    return answer;
+  }
+};
+
+} // namespace
+
+TEST_CASE_METHOD(Fixture, "A call is repeated under one idempotency key until it succeeds",
+                 "[actors][http]") {
+  replies = {test::json(503, "{}"), test::no_connection(true), test::json(200, "{}")};
+  auto answer = call();
+  pass(499ms);
+  CHECK(transport->sent.size() == 1);
+  pass(1ms);
+  CHECK(transport->sent.size() == 2);
+  pass(1s);
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->value().status == 200);
+  REQUIRE(transport->sent.size() == 3);
+  auto key = test::header(transport->sent[0].request.headers, "X-Idempotency-Key");
+  CHECK_FALSE(key.empty());
+  for (const auto& sent : transport->sent) {
+    CHECK(test::header(sent.request.headers, "X-Idempotency-Key") == key);
+    CHECK(test::header(sent.request.secret_headers, "X-API-Key") == "tml-secret");
+    CHECK(sent.request.body == transport->sent[0].request.body); // shared, not copied
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "A wait that the service asks for is kept", "[actors][http]") {
+  replies = {test::json(429, "{}", {{"retry-after", "7"}}), test::json(200, "{}")};
+  auto answer = call();
+  pass(6'999ms);
+  CHECK(transport->sent.size() == 1);
+  pass(1ms);
+  CHECK(answer->has_value());
+}
+
+TEST_CASE_METHOD(Fixture, "What the caller did wrong is answered at once", "[actors][http]") {
+  replies = {test::json(400, R"({"detail":"`lora_config.rank` is 3"})")};
+  auto answer = call();
+  REQUIRE(answer->has_value());
+  REQUIRE_FALSE((*answer)->has_value());
+  const auto& error = (*answer)->error();
+  CHECK(error.code == Errc::invalid_argument);
+  CHECK(error.http_status == 400);
+  CHECK(error.attempts == 1);
+  CHECK(error.message.find("`lora_config.rank` is 3") != std::string::npos);
+  CHECK(to_string(error).find("tml-secret") == std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "A doubt about an early try stays in the error", "[actors][http]") {
+  replies = {test::no_connection(true)};
+  for (int i = 0; i < 100; ++i)
+    replies.push_back(test::no_connection(false));
+  auto answer = call();
+  for (int i = 0; i < 20 && !answer->has_value(); ++i)
+    pass(10s);
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().ambiguous);
+  CHECK((*answer)->error().attempts > 2);
+}
+
+TEST_CASE_METHOD(Fixture, "An account without credit is waited for, with one warning",
+                 "[actors][http]") {
+  replies = {test::json(402, "{}"), test::json(402, "{}"), test::json(200, "{}")};
+  auto answer = call();
+  for (int i = 0; i < 5 && !answer->has_value(); ++i)
+    pass(5s);
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->has_value());
+  CHECK(notices.size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "A single try takes any status for an answer", "[actors][http]") {
+  replies = {test::json(503, "{}")};
+  auto answer = ask<HttpResponse>(
+      http, make_request(Endpoint::session_heartbeat, "{}", make_idempotency_key()));
+  run();
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->value().status == 503);
+}
+
+TEST_CASE_METHOD(Fixture, "A call under way is answered when the actor ends",
+                 "[actors][http][shutdown]") {
+  auto answer = call();
+  CHECK_FALSE(answer->has_value());
+  kill(caf::actor_cast<caf::actor>(http));
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().code == Errc::cancelled);
+}

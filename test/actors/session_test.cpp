@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/session.hpp"
+
+#include "test/actors/scripted_service.hpp"
+
+using namespace std::chrono_literals;
+using namespace tinkaf;
+
+using Fixture = test::ServiceFixture;
+
+TEST_CASE_METHOD(Fixture, "A session opens in the service's order", "[actors][session]") {
+  open_session();
+  REQUIRE(transport->sent.size() == 2);
+  CHECK(transport->sent[0].request.path == path(Endpoint::client_config));
+  CHECK(transport->sent[1].request.path == path(Endpoint::create_session));
+  auto again = ask<std::string>(session_actor, atom::open_v);
+  run();
+  CHECK((*again)->value() == "session-1");
+  CHECK(transport->sent.size() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "A heartbeat goes out every 10 s whatever else is under way",
+                 "[actors][session][heartbeat]") {
+  open_session();
+  auto client = make_training_client();
+  auto stuck = ask<OptimStepResponse>(client, AdamParams{}); // its submission stays open
+  run();
+  CHECK(sent_to(Endpoint::session_heartbeat).empty());
+  pass(9'999ms);
+  CHECK(sent_to(Endpoint::session_heartbeat).empty());
+  pass(1ms);
+  CHECK(sent_to(Endpoint::session_heartbeat).size() == 1);
+  pass(10s); // the first one was not answered either
+  CHECK(sent_to(Endpoint::session_heartbeat).size() == 2);
+  CHECK_FALSE(stuck->has_value());
+}
+
+TEST_CASE_METHOD(Fixture, "Two minutes without a heartbeat are worth a warning",
+                 "[actors][session][heartbeat]") {
+  open_session();
+  for (int i = 0; i < 12; ++i) {
+    pass(10s);
+    refuse(Endpoint::session_heartbeat, test::json(503, "{}"));
+  }
+  CHECK(notices.empty());
+  pass(10s);
+  refuse(Endpoint::session_heartbeat, test::json(503, "{}"));
+  REQUIRE(notices.size() == 1);
+  CHECK(notices[0].text.find("HTTP 503") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "A session that the service forgot is told of once and gives no clients",
+                 "[actors][session][heartbeat]") {
+  open_session();
+  pass(10s);
+  refuse(Endpoint::session_heartbeat, test::json(404, R"({"detail":"unknown session"})"));
+  pass(1min);
+  CHECK(notices.size() == 1);
+  CHECK(sent_to(Endpoint::session_heartbeat).size() == 1);
+  auto client = ask<TrainingClientActor>(session_actor, CreateLoraTrainingClient{"tiny", {}, {}});
+  run();
+  REQUIRE(client->has_value());
+  CHECK((*client)->error().code == Errc::not_found);
+}
+
+TEST_CASE_METHOD(Fixture, "All sampling sessions of a session share one count",
+                 "[actors][session]") {
+  open_session();
+  for (int i = 0; i < 2; ++i) {
+    auto client = ask<SamplingClientActor>(session_actor, CreateSamplingClient{.base_model = "m"});
+    run();
+    REQUIRE(client->has_value());
+    REQUIRE((*client)->has_value());
+  }
+  auto requests = sent_to(Endpoint::create_sampling_session);
+  REQUIRE(requests.size() == 2);
+  auto number = [](const HttpRequest& request) {
+    return wire::from_json<CreateSamplingSessionRequest>(*request.body)
+        .value()
+        .sampling_session_seq_id;
+  };
+  CHECK(number(requests[0]) == 0);
+  CHECK(number(requests[1]) == 1);
+  auto next = ask<std::int64_t>(session_actor, atom::sampler_number_v);
+  run();
+  CHECK((*next)->value() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "A bad adapter is refused before anything is sent", "[actors][session]") {
+  open_session();
+  auto before = transport->sent.size();
+  auto client = ask<TrainingClientActor>(
+      session_actor, CreateLoraTrainingClient{"tiny", LoraConfig{.rank = 3}, {}});
+  run();
+  REQUIRE(client->has_value());
+  CHECK((*client)->error().code == Errc::invalid_argument);
+  CHECK((*client)->error().message.find("rank") != std::string::npos);
+  CHECK(transport->sent.size() == before);
+}
+
+TEST_CASE_METHOD(Fixture, "A session ends with its HTTP actor and tells everyone",
+                 "[actors][session][supervision]") {
+  open_session();
+  auto client = make_training_client();
+  auto answer = ask<OptimStepResponse>(client, AdamParams{});
+  run();
+  kill(caf::actor_cast<caf::actor>(http));
+  REQUIRE(answer->has_value());
+  CHECK_FALSE((*answer)->has_value());
+  auto later = ask<std::string>(session_actor, atom::open_v);
+  run();
+  REQUIRE(later->has_value());
+  CHECK((*later)->error().code == Errc::cancelled);
+}
