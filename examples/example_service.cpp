@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/example_service.hpp"
+
+#include "server/model/random_model.hpp"
+
+#include <cstdlib>
+#include <random>
+#include <system_error>
+#include <utility>
+
+namespace tinkaf::examples {
+
+namespace {
+
+std::string environment(const char* name) {
+  const auto* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+} // namespace
+
+Result<ExampleService> ExampleService::start() {
+  ExampleService service;
+  if (!environment("TINKER_BASE_URL").empty()) {
+    service.model = environment("TINKAF_EXAMPLE_MODEL");
+    if (service.model.empty())
+      return fail(Errc::invalid_argument,
+                  "TINKER_BASE_URL is set: name a base model of that service in "
+                  "TINKAF_EXAMPLE_MODEL");
+    return service;
+  }
+  service.model = "tiny";
+  service.folder_ = std::filesystem::temp_directory_path()
+                    / ("tinkaf-example-" + std::to_string(std::random_device{}()));
+  if (auto written = model::write_random_model(service.folder_ / "model"); !written)
+    return fail(std::move(written.error()));
+  ServerOptions options;
+  options.state_dir = service.folder_ / "state";
+  options.models = {{.name = service.model, .dir = service.folder_ / "model"}};
+  auto server = Server::start(std::move(options));
+  if (!server)
+    return fail(std::move(server.error()));
+  service.server_ = std::move(*server);
+  service.options.base_url = service.server_->address();
+  service.options.api_key = "tml-example";
+  return service;
+}
+
+ExampleService::~ExampleService() {
+  server_.reset();
+  std::error_code ignored;
+  if (!folder_.empty())
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+} // namespace tinkaf::examples

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/client_options.hpp"
+#include "messages/error.hpp"
+#include "server/server.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace tinkaf::examples {
+
+/// The service that the examples use: the one that TINKER_BASE_URL names, with the model that
+/// TINKAF_EXAMPLE_MODEL names; else a server in this process with a tiny untrained model.
+class ExampleService {
+public:
+  [[nodiscard]] static Result<ExampleService> start();
+
+  /// Removes the folder of a server of our own.
+  ~ExampleService();
+  ExampleService(ExampleService&&) = default;
+  ExampleService& operator=(ExampleService&&) = default;
+
+  ClientOptions options;
+  std::string model;
+
+private:
+  ExampleService() = default;
+
+  std::filesystem::path folder_;
+  std::unique_ptr<Server> server_;
+};
+
+} // namespace tinkaf::examples
