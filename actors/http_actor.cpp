@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/http_actor.hpp"
 
+#include "actors/access_token.hpp"
+#include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/wire/error_body.hpp"
 
@@ -36,6 +38,37 @@ caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, b
   return answer.promise();
 }
 
+caf::typed_response_promise<bool> HttpActorState::exchange() {
+  auto answer = owe<bool>(self);
+  renew(answer);
+  return answer.promise();
+}
+
+void HttpActorState::renew(const std::optional<Owed<bool>>& answer) {
+  auto failed = [this, answer](Error error) {
+    if (answer)
+      return answer->fail(std::move(error));
+    // The old token may still do; try again before it ends.
+    self->delayed_send(self, std::chrono::seconds{60}, atom::renew_v);
+  };
+  auto call
+      = HttpCall{"auth/token", make_request(Endpoint::auth_token, "{}", make_idempotency_key()),
+                 RetryPolicy{.budget = std::chrono::seconds{10}}};
+  self->request(HttpActor{self}, caf::infinite, std::move(call))
+      .then(
+          [this, answer, failed](const HttpResponse& response) {
+            auto token = read_access_token(response.body);
+            if (!token)
+              return failed(std::move(token.error()));
+            access_token = std::move(*token);
+            self->delayed_send(self, renewal_delay(access_token, std::chrono::system_clock::now()),
+                               atom::renew_v);
+            if (answer)
+              answer->deliver(true);
+          },
+          [failed](const caf::error& error) { failed(from_caf(error)); });
+}
+
 void HttpActorState::try_now(std::uint64_t id) {
   auto found = calls.find(id);
   if (found == calls.end())
@@ -44,7 +77,10 @@ void HttpActorState::try_now(std::uint64_t id) {
   ++pending.attempts;
   auto request = pending.call.request;
   merge_headers(request.headers, settings.default_headers);
-  merge_headers(request.secret_headers, credential_headers(settings.credential));
+  auto exchanges = request.path == path(Endpoint::auth_token);
+  merge_headers(
+      request.secret_headers,
+      credential_headers(access_token.empty() || exchanges ? settings.credential : access_token));
   merge_headers(request.secret_headers, settings.secret_headers);
   pending.transfer = transport->submit(
       std::move(request), [actor = HttpActor{self}, id](Result<HttpResponse> outcome) {
@@ -140,6 +176,8 @@ HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
         auto call = HttpCall{.what = request.path, .request = std::move(request), .retry = {}};
         return self->state.start(std::move(call), true);
       },
+      [self](atom::exchange) { return self->state.exchange(); },
+      [self](atom::renew) { self->state.renew({}); },
       [self](atom::max_pause, caf::timespan pause) {
         self->state.billing = BillingPause{std::chrono::duration_cast<Millis>(pause)};
       },

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -73,6 +74,8 @@ struct HttpActorState {
   explicit HttpActorState(SelfPointer ptr) : self(ptr) {}
 
   caf::typed_response_promise<HttpResponse> start(HttpCall call, bool once);
+  caf::typed_response_promise<bool> exchange();
+  void renew(const std::optional<Owed<bool>>& answer);
   void try_now(std::uint64_t id);
   void on_done(std::uint64_t id, Result<HttpResponse> outcome);
   bool pause_for_billing(std::uint64_t id, Pending& pending);
@@ -86,6 +89,10 @@ struct HttpActorState {
   std::shared_ptr<HttpTransport> transport;
   HttpActorSettings settings;
   BillingPause billing;
+
+  /// Sent in place of the credential once it has been exchanged.
+  Secret access_token;
+
   std::map<std::uint64_t, Pending> calls;
   std::map<caf::actor_addr, std::set<std::uint64_t>> by_asker;
   std::uint64_t last_id = 0;

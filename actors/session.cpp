@@ -81,6 +81,14 @@ void SessionState::on_client_config(const HttpResponse& response) {
     return opened(fail(std::move(told.error())));
   config = std::move(*told);
   self->send(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
+  if (!config.pjwt_auth_enabled)
+    return create_session();
+  self->request(http, caf::infinite, atom::exchange_v)
+      .then([this](bool) { create_session(); },
+            [this](const caf::error& error) { opened(fail(from_caf(error))); });
+}
+
+void SessionState::create_session() {
   const auto& options = settings.options;
   auto body = wire::to_json(
       CreateSessionRequest{.tags = options.tags.value_or(std::vector<std::string>{}),

@@ -45,6 +45,7 @@ struct SessionState {
 
   caf::typed_response_promise<std::string> open();
   void on_client_config(const HttpResponse& response);
+  void create_session();
   void on_create_session(const HttpResponse& response);
   void opened(Result<std::string> id);
 

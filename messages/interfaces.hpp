@@ -25,6 +25,11 @@ using HttpActor = caf::typed_actor<
     Handles<HttpResponse(HttpCall)>,
     // Makes one try; any status is an answer, except that a 402 is waited out.
     Handles<HttpResponse(HttpRequest)>,
+    // Exchanges the credential for a short-lived token, which calls carry from then on and which is
+    // renewed in time; answers true once it is there.
+    Handles<bool(atom::exchange)>,
+    // INTERNAL: time to renew the token.
+    Handles<void(atom::renew)>,
     // Sets how long calls wait for an account without credit.
     Handles<void(atom::max_pause, caf::timespan)>,
     // INTERNAL: a try has ended.

@@ -108,6 +108,27 @@ TEST_CASE_METHOD(Fixture, "An account without credit is waited for, with one war
   CHECK(notices.size() == 1);
 }
 
+TEST_CASE_METHOD(Fixture, "An exchanged token takes the credential's place and is renewed",
+                 "[actors][http]") {
+  replies = {test::json(200, R"({"jwt":"eyJ.one"})"), test::json(200, "{}"),
+             test::json(200, R"({"jwt":"eyJ.two"})"), test::json(200, "{}")};
+  auto exchanged = ask<bool>(http, atom::exchange_v);
+  run();
+  REQUIRE(exchanged->has_value());
+  CHECK((*exchanged)->has_value());
+  call();
+  pass(1min); // the token does not say when it ends
+  call();
+  REQUIRE(transport->sent.size() == 4);
+  auto key = [this](std::size_t i) {
+    return test::header(transport->sent[i].request.secret_headers, "X-API-Key");
+  };
+  CHECK(key(0) == "tml-secret");
+  CHECK(key(1) == "eyJ.one");
+  CHECK(key(2) == "tml-secret");
+  CHECK(key(3) == "eyJ.two");
+}
+
 TEST_CASE_METHOD(Fixture, "A single try takes any status for an answer", "[actors][http]") {
   replies = {test::json(503, "{}")};
   auto answer = ask<HttpResponse>(
