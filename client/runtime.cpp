@@ -6,24 +6,9 @@
 
 namespace tinkaf {
 
-namespace {
-
-caf::behavior courier(caf::event_based_actor* self) {
-  return {[self](CourierTask& task) { task(self); }};
-}
-
-/// Two threads that sleep while there is nothing to do: none of our actors computes for long.
-caf::actor_system_config& configured(caf::actor_system_config& config) {
-  config.set("scheduler.policy", caf::atom("sharing"));
-  config.set("scheduler.max-threads", std::size_t{2});
-  return config;
-}
-
-} // namespace
-
 Runtime::Runtime(NoticeSink notices)
-    : notices_(std::move(notices)), system_(configured(config_)), courier_(system_.spawn(courier)) {
-}
+    : notices_(std::move(notices)), system_(configure_for_clients(config_)),
+      courier_(system_.spawn(courier)) {}
 
 Result<std::shared_ptr<Runtime>> Runtime::start(ClientOptions options, NoticeSink notices) {
   if (options.api_key.empty() && !options.credential_command.empty()) {

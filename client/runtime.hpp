@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "actors/courier.hpp"
 #include "api/client_options.hpp"
 #include "client/future.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
 
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
-#include <caf/event_based_actor.hpp>
-#include <caf/send.hpp>
-
-#include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 // Private to this folder: what the façade's parts share.
 
 namespace tinkaf {
 
-/// Something for the courier to send.
-using CourierTask = std::function<void(caf::event_based_actor*)>;
-
 /// An actor system with one session, and the courier that asks on behalf of plain code.
 ///
-/// All requests of all threads go through the courier, since CAF keeps the order of messages only
-/// between one sender and one receiver. Whoever holds a client holds the runtime; the last one ends
-/// it, and never is an actor.
+/// Whoever holds a client holds the runtime; the last one ends it, and never is an actor.
 class Runtime {
 public:
   /// Starts the actors; the session is still to be opened.
@@ -99,11 +90,3 @@ Future<T> Runtime::ask(std::string what, const Handle& whom, Args... args) {
 }
 
 } // namespace tinkaf
-
-CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_client, caf::id_block::tinkaf_handles::end)
-
-  CAF_ADD_TYPE_ID(tinkaf_client, (tinkaf::CourierTask))
-
-CAF_END_TYPE_ID_BLOCK(tinkaf_client)
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CourierTask)

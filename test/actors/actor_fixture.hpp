@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "actors/courier.hpp"
 #include "messages/interfaces.hpp"
 #include "test/catch.hpp"
 
@@ -51,30 +52,25 @@ public:
 
   /// An actor that does nothing but ask.
   caf::actor make_asker() {
-    return spawn([](caf::event_based_actor* self) -> caf::behavior {
-      return {[self](std::shared_ptr<std::function<void(caf::event_based_actor*)>>& task) {
-        (*task)(self);
-      }};
-    });
+    return spawn(courier);
   }
 
   /// Asks in the name of `asker`, without running anything.
   template <class T, class Handle, class... Args>
   Answer<T> ask_as(const caf::actor& asker, const Handle& whom, Args... args) {
     auto answer = std::make_shared<std::optional<Result<T>>>();
-    auto task = std::make_shared<std::function<void(caf::event_based_actor*)>>(
-        [=](caf::event_based_actor* self) {
-          self->request(whom, caf::infinite, args...)
-              .then(
-                  [answer](T& value) {
-                    CHECK_FALSE(answer->has_value());
-                    answer->emplace(std::move(value));
-                  },
-                  [answer](const caf::error& error) {
-                    CHECK_FALSE(answer->has_value());
-                    answer->emplace(fail(from_caf(error)));
-                  });
-        });
+    CourierTask task = [=](caf::event_based_actor* self) {
+      self->request(whom, caf::infinite, args...)
+          .then(
+              [answer](T& value) {
+                CHECK_FALSE(answer->has_value());
+                answer->emplace(std::move(value));
+              },
+              [answer](const caf::error& error) {
+                CHECK_FALSE(answer->has_value());
+                answer->emplace(fail(from_caf(error)));
+              });
+    };
     caf::anon_send(asker, std::move(task));
     return answer;
   }
@@ -120,11 +116,3 @@ private:
 };
 
 } // namespace tinkaf::test
-
-CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_test, caf::id_block::tinkaf_handles::end)
-
-  CAF_ADD_TYPE_ID(tinkaf_test, (std::shared_ptr<std::function<void(caf::event_based_actor*)>>))
-
-CAF_END_TYPE_ID_BLOCK(tinkaf_test)
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<std::function<void(caf::event_based_actor*)>>)

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/courier.hpp"
+
+#include <cstddef>
+
+namespace tinkaf {
+
+caf::behavior courier(caf::event_based_actor* self) {
+  return {[self](CourierTask& task) { task(self); }};
+}
+
+caf::actor_system_config& configure_for_clients(caf::actor_system_config& config) {
+  config.set("scheduler.policy", caf::atom("sharing"));
+  config.set("scheduler.max-threads", std::size_t{2});
+  return config;
+}
+
+} // namespace tinkaf
