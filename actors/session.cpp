@@ -2,6 +2,7 @@
 #include "actors/session.hpp"
 
 #include "actors/poller_supervisor.hpp"
+#include "actors/quiet_notices.hpp"
 #include "actors/sampling_client.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
@@ -250,11 +251,11 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
   auto& state = self->state;
   state.http = std::move(http);
   state.wire_format = settings.options.wire_format;
-  state.pollers
-      = self->spawn(poller_supervisor, state.http,
-                    PollerSettings{settings.options.polling,
-                                   result_format(settings.options.wire_format), settings.notices},
-                    settings.restarts);
+  state.pollers = self->spawn(poller_supervisor, state.http,
+                              PollerSettings{settings.options.polling,
+                                             result_format(settings.options.wire_format),
+                                             quiet_notices(settings.notices)},
+                              settings.restarts);
   state.settings = std::move(settings);
   self->monitor(state.http);
   self->monitor(state.pollers);
@@ -292,6 +293,8 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
 Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions options,
                                    NoticeSink notices, RestartPolicy restarts) {
   if (auto checked = validate(options); !checked)
+    return fail(std::move(checked.error()));
+  if (auto checked = validate_credential(options.api_key); !checked)
     return fail(std::move(checked.error()));
   auto transport = make_http_transport(options);
   if (!transport)
