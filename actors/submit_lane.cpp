@@ -14,12 +14,18 @@ namespace {
 /// What is known about the number of a request that failed.
 enum class Fate { never_left, used_up, unknown };
 
+/// True for a refusal at the door: whoever gave it has not read the number.
+bool refused_unread(int status) {
+  return status == 401 || status == 402 || status == 403 || status == 405 || status == 413
+         || status == 415;
+}
+
 Fate fate_of(const Error& error) {
+  if (error.code == Errc::connection || refused_unread(error.http_status))
+    return error.ambiguous ? Fate::unknown : Fate::never_left;
   if (error.http_status >= 400 && error.http_status < 500 && error.http_status != 408
       && error.http_status != 429)
     return Fate::used_up;
-  if (error.http_status == 0 && !error.ambiguous && error.code == Errc::connection)
-    return Fate::never_left;
   return Fate::unknown;
 }
 

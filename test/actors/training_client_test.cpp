@@ -121,6 +121,33 @@ TEST_CASE_METHOD(Fixture, "A refused operation has used its number up", "[actors
   CHECK(optim_numbers(sent_to(Endpoint::optim_step)) == std::vector<std::int64_t>{1, 2});
 }
 
+TEST_CASE_METHOD(Fixture, "An operation refused at the door gives its number back",
+                 "[actors][training]") {
+  auto status = GENERATE(401, 403, 413);
+  auto client = open();
+  auto refused = optim_step(client);
+  refuse(Endpoint::optim_step, test::json(status, R"({"detail":"no"})"));
+  REQUIRE(refused->has_value());
+  optim_step(client);
+  CHECK(optim_numbers(sent_to(Endpoint::optim_step)) == std::vector<std::int64_t>{1, 1});
+}
+
+TEST_CASE_METHOD(Fixture, "A part that fails is told with what was accepted",
+                 "[actors][training]") {
+  config.fwdbwd_max_chunk_len = 1;
+  auto client = open();
+  auto answer = forward_backward(client, {datum(1), datum(2), datum(3)});
+  accept(Endpoint::forward_backward, "part-2");
+  refuse(Endpoint::forward_backward, test::json(400, R"({"detail":"datum 2 is too long"})"));
+  accept(Endpoint::forward_backward, "part-1"); // sent all the same: its number must not be missing
+  REQUIRE(answer->has_value());
+  REQUIRE_FALSE((*answer)->has_value());
+  CHECK((*answer)->error().message.find("datum 2 is too long") != std::string::npos);
+  CHECK((*answer)->error().message.find("2 of 3 parts") != std::string::npos);
+  optim_step(client);
+  CHECK(optim_numbers(sent_to(Endpoint::optim_step)) == std::vector<std::int64_t>{4});
+}
+
 TEST_CASE_METHOD(Fixture, "An operation that never left gives its number back",
                  "[actors][training]") {
   auto client = open();
