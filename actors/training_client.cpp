@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/training_client.hpp"
 
+#include "actors/weights_info.hpp"
 #include "api/chunking.hpp"
 #include "api/wire/json.hpp"
 
@@ -37,12 +38,43 @@ caf::typed_response_promise<std::string> TrainingClientState::open() {
     answer.deliver(lane->target().model_id);
     return answer.promise();
   }
+  const auto* checkpoint = std::get_if<LoadWeightsRequest>(&origin);
+  if (checkpoint != nullptr && !context.config.create_model_via_load_weights)
+    ask_weights_info(answer, *checkpoint);
+  else
+    create_model(answer);
+  return answer.promise();
+}
+
+void TrainingClientState::ask_weights_info(const Owed<std::string>& answer,
+                                           const LoadWeightsRequest& from) {
+  auto call = operations::weights_info_request(from.path, lane->target());
+  self->request(context.http, caf::infinite, std::move(call))
+      .then(
+          [this, answer, from](const HttpResponse& response) {
+            auto info = read_weights_info(response.body);
+            if (!info)
+              return on_no_model(answer, to_caf(std::move(info.error())));
+            load_first = from;
+            origin = CreateModelRequest{context.session_id, from.model_seq_id.value_or(0),
+                                        info->base_model, from.user_metadata, info->lora_config};
+            create_model(answer);
+          },
+          [this, answer](const caf::error& error) {
+            // Not every service has this call; those without create a model by loading.
+            if (from_caf(error).http_status == 404)
+              create_model(answer);
+            else
+              on_no_model(answer, error);
+          });
+}
+
+void TrainingClientState::create_model(const Owed<std::string>& answer) {
   auto call = std::visit(
       [this](const auto& x) { return operations::ensure_model(x, lane->target()); }, origin);
   self->request(context.http, caf::infinite, std::move(call))
       .then([this, answer](const HttpResponse& response) { await_model(answer, response); },
             [this, answer](const caf::error& error) { on_no_model(answer, error); });
-  return answer.promise();
 }
 
 void TrainingClientState::await_model(const Owed<std::string>& answer,
@@ -65,8 +97,21 @@ void TrainingClientState::on_model(const Owed<std::string>& answer, const Future
   else if (const auto* loaded = std::get_if<LoadWeightsResponse>(&value))
     model_id = loaded->model_id.empty() ? model_id_of(std::get<LoadWeightsRequest>(origin))
                                         : loaded->model_id;
+  if (!load_first) {
+    lane->open(model_id);
+    return answer.deliver(std::move(model_id));
+  }
+  auto load = [from = *load_first](std::int64_t seq_id, const Target& target) -> Result<HttpCall> {
+    return operations::send_load_state_request(from.path, from.optimizer, seq_id, target);
+  };
+  auto done = [this, answer, model_id](Result<std::vector<FutureValue>> loaded) {
+    if (loaded)
+      answer.deliver(model_id);
+    else
+      on_no_model(answer, to_caf(std::move(loaded.error())));
+  };
+  lane->add({.parts = {{RequestType::load_weights, load}}, .done = done});
   lane->open(model_id);
-  answer.deliver(std::move(model_id));
 }
 
 void TrainingClientState::on_no_model(const Owed<std::string>& answer, const caf::error& error) {

@@ -26,6 +26,10 @@ struct TrainingClientState {
   explicit TrainingClientState(SelfPointer ptr) : self(ptr) {}
 
   caf::typed_response_promise<std::string> open();
+
+  /// Asks what a checkpoint was made of, to create such a model and load the checkpoint into it.
+  void ask_weights_info(const Owed<std::string>& answer, const LoadWeightsRequest& from);
+  void create_model(const Owed<std::string>& answer);
   void await_model(const Owed<std::string>& answer, const HttpResponse& response);
   void on_model(const Owed<std::string>& answer, const FutureValue& value);
   void on_no_model(const Owed<std::string>& answer, const caf::error& error);
@@ -52,6 +56,9 @@ struct TrainingClientState {
   ClientContext context;
   ModelOrigin origin;
   std::optional<SubmitLane> lane;
+
+  /// What the new model is to load before anything else.
+  std::optional<LoadWeightsRequest> load_first;
 
   static inline const char* name = "tinkaf.training-client";
 };

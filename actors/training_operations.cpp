@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/training_operations.hpp"
 
+#include "actors/weights_info.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/metrics_merge.hpp"
@@ -50,6 +51,12 @@ HttpCall ensure_model(const CreateModelRequest& request, const Target& target) {
 
 HttpCall ensure_model(const LoadWeightsRequest& request, const Target& target) {
   return json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
+}
+
+HttpCall weights_info_request(const std::string& path, const Target& target) {
+  auto call = json_call("weights_info", Endpoint::get_info, weights_info_json(path), target);
+  call.request.path = "/api/v1/weights_info";
+  return call;
 }
 
 Result<HttpCall> send_forward_backward_request(const BatchSlice& chunk,

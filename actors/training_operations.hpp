@@ -34,6 +34,9 @@ struct Target {
 /// Asks for a model that is made from a checkpoint.
 [[nodiscard]] HttpCall ensure_model(const LoadWeightsRequest& request, const Target& target);
 
+/// Asks what a checkpoint was made of; `read_weights_info` reads the answer.
+[[nodiscard]] HttpCall weights_info_request(const std::string& path, const Target& target);
+
 /// A part of a batch, with its gradient unless `forward_only`.
 /// @returns `Errc::invalid_argument` naming datum and field that the wire cannot carry
 [[nodiscard]] Result<HttpCall> send_forward_backward_request(const BatchSlice& chunk,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/training_client.hpp"
 
+#include "actors/weights_info.hpp"
 #include "test/actors/scripted_service.hpp"
 
 #include <cmath>
@@ -235,6 +236,37 @@ TEST_CASE_METHOD(Fixture, "A service that refuses protobuf gets JSON from then o
   CHECK(test::header(requests[1].headers, "Content-Type") == "application/json");
   CHECK(test::header(requests[2].headers, "Content-Type") == "application/json");
   CHECK(pass_numbers({requests[1], requests[2]}) == std::vector<std::int64_t>{1, 2});
+}
+
+TEST_CASE_METHOD(Fixture, "A client from a checkpoint creates its like and loads it first",
+                 "[actors][training]") {
+  open_session();
+  auto made = ask<TrainingClientActor>(
+      session_actor, CreateTrainingClientFromState{"tinker://run/weights/one", true, {}});
+  run();
+  REQUIRE(
+      transport->answer("/api/v1/weights_info",
+                        test::json(200, R"({"base_model":"tiny","is_lora":true,"lora_rank":8})")));
+  run();
+  CHECK_FALSE(made->has_value());
+  accept(Endpoint::load_weights, "load");
+  finish("load", "{}");
+  REQUIRE(made->has_value());
+  REQUIRE((*made)->has_value());
+  opened_with = 0;
+  optim_step((*made)->value());
+  CHECK(optim_numbers(sent_to(Endpoint::optim_step)) == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("What a checkpoint was made of is read with care", "[actors][training]") {
+  auto info = read_weights_info(R"({"base_model":"m","lora_rank":8,"train_mlp":false})");
+  REQUIRE(info.has_value());
+  CHECK(info->lora_config.rank == 8);
+  CHECK_FALSE(info->lora_config.train_mlp);
+  CHECK(info->lora_config.train_attn);
+  for (const auto* bad :
+       {"", "[]", "{}", R"({"base_model":"m"})", R"({"base_model":"m","lora_rank":"8"})"})
+    CHECK(read_weights_info(bad).error().code == Errc::protocol_error);
 }
 
 TEST_CASE_METHOD(Fixture, "Saving for sampling keeps its place in the order",
