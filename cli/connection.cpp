@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/connection.hpp"
+
+#include "api/endpoint.hpp"
+#include "api/http/http_client.hpp"
+#include "cli/resources.hpp"
+#include "server/model/config_file.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <utility>
+
+namespace tinkaf::cli {
+
+namespace {
+
+/// Taken by a local server, which asks for none, in the place of a key.
+constexpr auto local_key = "tml-local";
+
+constexpr auto wait_slice = std::chrono::milliseconds{100};
+
+bool is_set(const char* variable) {
+  const auto* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool is_loopback(std::string_view url) {
+  constexpr std::string_view scheme = "http://";
+  if (!url.starts_with(scheme))
+    return false;
+  url.remove_prefix(scheme.size());
+  const auto host = url.substr(0, url.find_first_of(":/"));
+  return host == "localhost" || host.starts_with("127.") || url.starts_with("[::1]");
+}
+
+/// Asks once whether anybody is there, so that a wrong address shows at once and not after all the
+/// tries that a run deserves.
+Result<void> probe(const ClientOptions& options, const std::stop_token& stop) {
+  auto client = HttpClient::create(http_client_options(options));
+  if (!client)
+    return fail(client.error());
+  auto answer = std::make_shared<std::promise<Result<HttpResponse>>>();
+  auto arrived = answer->get_future();
+  (*client)->submit(make_request(Endpoint::healthz, {}, {}, std::chrono::seconds{10}),
+                    [answer](Result<HttpResponse> x) { answer->set_value(std::move(x)); });
+  while (arrived.wait_for(wait_slice) != std::future_status::ready)
+    if (stop.stop_requested())
+      return fail(Errc::cancelled, "stopped");
+  auto response = arrived.get();
+  if (!response)
+    return fail(response.error().code,
+                fmt::format("cannot reach {}: {}", options.base_url, response.error().message));
+  return {};
+}
+
+std::string base_name(const std::string& model) {
+  return model.substr(0, model.find(':'));
+}
+
+std::string list(const ServerCapabilities& capabilities) {
+  auto result = std::string{};
+  for (const auto& model : capabilities.supported_models)
+    result += (result.empty() ? "" : ", ") + model.model_name;
+  return result;
+}
+
+} // namespace
+
+void add_service_options(CLI::App& command, ServiceArguments& arguments) {
+  command.add_option("--base-url", arguments.base_url,
+                     "Address of the service [$TINKER_BASE_URL, else a local server inside this "
+                     "program unless $TINKER_API_KEY is set]");
+  command.add_option("--model", arguments.model, "Base model [the service's only one]");
+  command.add_option("--tokenizer", arguments.tokenizer_file,
+                     "The model's tokenizer.json [that of the shipped model]");
+  command.add_option("--state", arguments.state_dir,
+                     "Folder for the local server's checkpoints [~/.local/state/tinkaf]");
+  command.add_option("--model-dir", arguments.model_dir,
+                     "Folder of the local server's base model [the shipped one]");
+  command.add_option("--threads", arguments.threads,
+                     "Threads of the local server; 0 takes all cores");
+}
+
+Result<Connection> Connection::open(const ServiceArguments& arguments, std::stop_token stop) {
+  auto result = Connection{};
+  result.arguments_ = arguments;
+  auto options = ClientOptions{};
+  options.base_url = arguments.base_url;
+  if (arguments.base_url.empty() && !is_set("TINKER_BASE_URL") && !is_set("TINKER_API_KEY")) {
+    auto models = local_models(arguments.model_dir);
+    if (!models)
+      return fail(models.error());
+    auto server = Server::start({.state_dir = arguments.state_dir,
+                                 .models = std::move(*models),
+                                 .threads = arguments.threads});
+    if (!server)
+      return fail(server.error());
+    result.server_ = std::move(*server);
+    options.base_url = result.server_->address();
+    options.api_key = local_key;
+  }
+  options = with_environment(std::move(options));
+  if (options.api_key.empty() && options.credential_command.empty()
+      && is_loopback(options.base_url))
+    options.api_key = local_key;
+  if (auto valid = validate(options); !valid)
+    return fail(valid.error());
+  if (!result.server_)
+    if (auto there = probe(options, stop); !there)
+      return fail(there.error());
+  auto service = Service::connect(std::move(options));
+  if (!service)
+    return fail(service.error());
+  result.service_ = std::move(*service);
+  auto capabilities = result.service_->get_server_capabilities().get();
+  if (!capabilities)
+    return fail(capabilities.error());
+  result.capabilities_ = std::move(*capabilities);
+  return result;
+}
+
+Result<std::string> Connection::choose_model() const {
+  const auto& offered = capabilities_.supported_models;
+  const auto& wanted = arguments_.model;
+  if (wanted.empty()) {
+    if (server_)
+      return server_->model_names().front();
+    if (offered.size() == 1)
+      return offered.front().model_name;
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("name a base model with --model; the service offers: {}", list(capabilities_)));
+  }
+  if (offered.empty())
+    return wanted;
+  for (const auto& model : offered)
+    if (base_name(model.model_name) == base_name(wanted))
+      return wanted;
+  return fail(Errc::not_found, fmt::format("unknown model \"{}\"; the service offers: {}", wanted,
+                                           list(capabilities_)));
+}
+
+std::optional<std::int64_t> Connection::max_context_length(const std::string& model) const {
+  for (const auto& offered : capabilities_.supported_models)
+    if (offered.model_name == model)
+      return offered.max_context_length;
+  return std::nullopt;
+}
+
+Result<text::Tokenizer> Connection::tokenizer(const std::string& model) const {
+  if (!arguments_.tokenizer_file.empty())
+    return text::Tokenizer::load(arguments_.tokenizer_file);
+  if (auto models = local_models(arguments_.model_dir)) {
+    for (const auto& local : *models) {
+      const auto config = model::read_config(local.dir / "config.json");
+      if (config && (local.name.empty() ? config->name : local.name) == model)
+        return text::Tokenizer::load(local.dir / "tokenizer.json");
+    }
+  }
+  return fail(Errc::not_found,
+              fmt::format("the tokenizer of {} is not available here; give the model's "
+                          "tokenizer.json with --tokenizer FILE",
+                          model));
+}
+
+} // namespace tinkaf::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/service.hpp"
+#include "server/server.hpp"
+#include "text/tokenizer.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace tinkaf::cli {
+
+/// Where a command trains or samples, as given on the command line.
+struct ServiceArguments {
+  std::string base_url;
+  std::string model;
+  std::filesystem::path tokenizer_file;
+
+  /// For the local server only.
+  std::filesystem::path state_dir;
+  std::filesystem::path model_dir;
+  std::size_t threads = 0;
+};
+
+/// Adds `--base-url`, `--model` and the like.
+void add_service_options(CLI::App& command, ServiceArguments& arguments);
+
+/// A service to work with: the one that options or environment name, else a local server inside
+/// this process.
+class Connection {
+public:
+  /// Connects. A service is hosted if `--base-url`, TINKER_BASE_URL or TINKER_API_KEY is set.
+  /// @returns an error that names the address and the cause
+  [[nodiscard]] static Result<Connection> open(const ServiceArguments& arguments,
+                                               std::stop_token stop);
+
+  [[nodiscard]] const Service& service() const noexcept {
+    return *service_;
+  }
+
+  /// The local server; null if the service is another.
+  [[nodiscard]] const Server* server() const noexcept {
+    return server_.get();
+  }
+
+  /// The model to use: the one asked for, else the only one or the local server's default.
+  /// @returns `Errc::not_found` for an unknown one, `Errc::invalid_argument` if it must be named
+  [[nodiscard]] Result<std::string> choose_model() const;
+
+  /// Most tokens of a sequence of a model, where the service says.
+  [[nodiscard]] std::optional<std::int64_t> max_context_length(const std::string& model) const;
+
+  /// The tokenizer of a model: `--tokenizer`, else that of a shipped model of this name.
+  /// @returns `Errc::not_found` if it is not to be had here
+  [[nodiscard]] Result<text::Tokenizer> tokenizer(const std::string& model) const;
+
+private:
+  Connection() = default;
+
+  ServiceArguments arguments_;
+
+  // The service must go first: its last requests need the server.
+  std::unique_ptr<Server> server_;
+  std::optional<Service> service_;
+  ServerCapabilities capabilities_;
+};
+
+} // namespace tinkaf::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.hpp"
+#include "cli/report.hpp"
+
+#include <exception>
+
+namespace {
+
+using namespace tinkaf::cli;
+
+int run(int argc, char** argv) {
+  auto app = CLI::App{"Fine-tune and sample language models over the Tinker API", "tinkaf"};
+  app.require_subcommand(1);
+  auto command = Command{};
+  add_serve(app, command);
+  add_train(app, command);
+  add_sample(app, command);
+  add_demo(app, command);
+  add_pretrain(app, command);
+  add_version(app, command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& wrong) {
+    complain(std::string{wrong.what()} + "; `tinkaf --help` and `tinkaf COMMAND --help` tell more");
+    return exit_usage;
+  }
+  const auto signals = StopSignals{};
+  return command(signals);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& fault) {
+    complain(std::string{"internal fault, please report it: "} + fault.what());
+    return exit_failure;
+  }
+}

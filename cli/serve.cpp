@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.hpp"
+#include "cli/report.hpp"
+#include "cli/resources.hpp"
+#include "cli/stop_wait.hpp"
+#include "server/server.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+namespace tinkaf::cli {
+
+namespace {
+
+struct ServeArguments {
+  ServerOptions options;
+  std::filesystem::path model_dir;
+};
+
+int serve(ServeArguments arguments, const StopSignals& signals) {
+  auto models = local_models(arguments.model_dir);
+  if (!models)
+    return report(models.error(), signals);
+  arguments.options.models = std::move(*models);
+  if (const auto* key = std::getenv("TINKAF_SERVE_API_KEY"); key != nullptr)
+    arguments.options.api_key = key;
+  auto server = Server::start(std::move(arguments.options));
+  if (!server)
+    return report(server.error(), signals);
+  fmt::print("listening on {}\n", (*server)->address());
+  std::fflush(stdout);
+  wait_for_stop(signals.token());
+  (*server)->stop();
+  return exit_success;
+}
+
+} // namespace
+
+void add_serve(CLI::App& parent, Command& run) {
+  const auto arguments = std::make_shared<ServeArguments>();
+  auto* command = parent.add_subcommand("serve", "Run the local server until ^C");
+  auto& options = arguments->options;
+  command
+      ->add_option("--host", options.host,
+                   "Address to listen on; anything but loopback needs $TINKAF_SERVE_API_KEY")
+      ->capture_default_str();
+  command->add_option("--port", options.port, "Port; 0 takes a free one")->capture_default_str();
+  command->add_option("--state", options.state_dir,
+                      "Folder for checkpoints [~/.local/state/tinkaf]");
+  command->add_option("--model-dir", arguments->model_dir,
+                      "Folder of the base model [the shipped one]");
+  command->add_option("--threads", options.threads, "Threads that compute; 0 takes all cores")
+      ->capture_default_str();
+  command->callback([&run, arguments] {
+    run = [arguments](const StopSignals& signals) { return serve(*arguments, signals); };
+  });
+}
+
+} // namespace tinkaf::cli

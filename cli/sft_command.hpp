@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/connection.hpp"
+#include "cli/signals.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/sft.hpp"
+
+namespace tinkaf::cli {
+
+/// A fine-tuning job as the command line states it.
+struct SftJob {
+  std::filesystem::path data;
+  std::filesystem::path out;
+  std::int32_t lora_rank = 32;
+  train::SftSettings settings;
+};
+
+/// What a job has come to.
+struct SftJobResult {
+  train::SftOutcome outcome;
+  double tokens_per_second = 0.0;
+
+  /// Mean loss per token of each step, in nats.
+  std::vector<double> losses;
+};
+
+/// Renders the rows, creates the adapter, trains and shows the progress.
+/// @param rows of `job.data`, read before anything was started
+/// @param progress where the progress goes
+[[nodiscard]] Result<SftJobResult> run_job(const SftJob& job,
+                                           const std::vector<train::DataRow>& rows,
+                                           const Connection& connection, std::FILE* progress,
+                                           const StopSignals& signals);
+
+} // namespace tinkaf::cli

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.hpp"
+#include "cli/report.hpp"
+#include "cli/sft_command.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "train/json_writer.hpp"
+
+namespace tinkaf::cli {
+
+namespace {
+
+struct TrainArguments {
+  SftJob job;
+  ServiceArguments service;
+  std::string schedule = "linear";
+  bool json = false;
+};
+
+std::string result_json(const SftJobResult& result, const SftJob& job) {
+  const auto& outcome = result.outcome;
+  auto json = train::JsonWriter{};
+  json.add("out", job.out.string());
+  json.add("steps", static_cast<std::int64_t>(outcome.steps_done));
+  json.add("stopped", outcome.stopped);
+  json.add("first_train_mean_nll", outcome.first_nll);
+  json.add("last_train_mean_nll", outcome.last_nll);
+  json.add("tokens_per_second", result.tokens_per_second);
+  if (outcome.checkpoint) {
+    json.add("state_path", outcome.checkpoint->state_path);
+    json.add("sampler_path", outcome.checkpoint->sampler_path);
+  }
+  return json.take();
+}
+
+void print_result(const SftJobResult& result, const SftJob& job) {
+  const auto& outcome = result.outcome;
+  fmt::print("{} steps, loss {:.4f} -> {:.4f}, {:.0f} tok/s; metrics in {}\n", outcome.steps_done,
+             outcome.first_nll, outcome.last_nll, result.tokens_per_second,
+             (job.out / "metrics.jsonl").string());
+  if (outcome.checkpoint)
+    fmt::print("state    {}\nsampler  {}\n", outcome.checkpoint->state_path,
+               outcome.checkpoint->sampler_path);
+}
+
+int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
+  const auto rows = train::read_rows(arguments.job.data);
+  if (!rows)
+    return report(rows.error(), signals);
+  const auto connection = Connection::open(arguments.service, signals.token());
+  if (!connection)
+    return report(connection.error(), signals);
+  const auto result
+      = run_job(arguments.job, *rows, *connection, arguments.json ? stderr : stdout, signals);
+  if (!result)
+    return report(result.error(), signals);
+  if (arguments.json)
+    fmt::print("{}\n", result_json(*result, arguments.job));
+  else
+    print_result(*result, arguments.job);
+  if (!result->outcome.stopped)
+    return exit_success;
+  complain(result->outcome.checkpoint ? "stopped; what was done is saved"
+                                      : "stopped; there was no time to save a checkpoint");
+  return signals.exit_code();
+}
+
+} // namespace
+
+void add_train(CLI::App& parent, Command& run) {
+  auto* train = parent.add_subcommand("train", "Fine-tune a model");
+  train->require_subcommand(1);
+  auto* command = train->add_subcommand(
+      "sft", "Supervised fine-tuning on prompts with completions, or on chats");
+  const auto arguments = std::make_shared<TrainArguments>();
+  auto& job = arguments->job;
+  command
+      ->add_option("--data", job.data,
+                   "JSON lines: {\"prompt\", \"completion\"} or {\"messages\"} each")
+      ->required();
+  command->add_option("--steps", job.settings.steps, "Optimizer steps")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--out", job.out, "Folder for metrics.jsonl and checkpoints.jsonl")
+      ->required();
+  add_service_options(*command, arguments->service);
+  command->add_option("--lora-rank", job.lora_rank, "Rank of the adapter, a power of two")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--lr", job.settings.adam.learning_rate, "Learning rate at the start")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--lr-schedule", arguments->schedule, "constant, linear or cosine")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}))
+      ->capture_default_str();
+  command->add_option("--batch", job.settings.batch_size, "Rows in a batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--seed", job.settings.seed, "Seed of the adapter and of the rows' order")
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  command->callback([&run, arguments] {
+    arguments->job.settings.schedule = *train::parse_lr_schedule(arguments->schedule);
+    run = [arguments](const StopSignals& signals) { return train_sft(*arguments, signals); };
+  });
+}
+
+} // namespace tinkaf::cli
