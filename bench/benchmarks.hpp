@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace tinkaf::bench {
+
+/// Calls `work` for about half a second and returns the mean time of a call, in seconds.
+template <class Work>
+double seconds_per_call(Work&& work) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto enough = std::chrono::milliseconds{500};
+  work(); // warms up caches and lazy set-up
+  std::size_t calls = 0;
+  const auto begin = Clock::now();
+  auto now = begin;
+  do {
+    work();
+    ++calls;
+    now = Clock::now();
+  } while (now - begin < enough);
+  return std::chrono::duration<double>{now - begin}.count() / static_cast<double>(calls);
+}
+
+/// Matrix products of the shapes of a training step, against the fastest large one.
+void gemm();
+
+} // namespace tinkaf::bench
