@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace tinkaf::wire {
+
+/// Reads the date format of HTTP headers, for example "Sun, 06 Nov 1994 08:49:37 GMT".
+[[nodiscard]] std::optional<std::chrono::system_clock::time_point>
+parse_http_date(std::string_view text) noexcept;
+
+} // namespace tinkaf::wire
