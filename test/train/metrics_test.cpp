@@ -41,9 +41,9 @@ TEST_CASE("A batch's mean loss is over all its weights, not a mean of means", "[
   CHECK(metrics->num_tokens == 4);
   CHECK(metrics->num_loss_tokens == 3);
   // (1 + 2 + 0.5·4)/(1 + 1 + 0.5)
-  CHECK(metrics->train_mean_nll == Approx(2.0));
+  CHECK(metrics->train_mean_nll == Catch::Approx(2.0));
   // Without the special token: (1 + 4)/(ln 2 · (2 + 4))
-  CHECK(metrics->train_mean_bpb == Approx(5.0 / (std::numbers::ln2 * 6.0)));
+  CHECK(metrics->train_mean_bpb == Catch::Approx(5.0 / (std::numbers::ln2 * 6.0)));
 }
 
 TEST_CASE("A batch without weight has no mean loss", "[train][metrics]") {

@@ -131,7 +131,7 @@ TEST_CASE_METHOD(Fixture, "A run writes a row a step and its checkpoint", "[trai
   CHECK_FALSE(outcome->stopped);
   CHECK(outcome->steps_done == 3);
   CHECK(outcome->first_nll == 1.0);
-  CHECK(outcome->last_nll == Approx(1.0 / 3.0));
+  CHECK(outcome->last_nll == Catch::Approx(1.0 / 3.0));
   CHECK(backend.learning_rates
         == std::vector<double>{0.5, 0.5 * (1 - 1.0 / 3), 0.5 * (1 - 2.0 / 3)});
   const auto metrics = test::read_text(run_path() / "metrics.jsonl");
