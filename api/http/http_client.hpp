@@ -45,7 +45,8 @@ struct HttpClientOptions {
 ///
 /// Thread-safe. Callbacks run on the client's own thread, one at a time, and must not block; they
 /// may call `submit` and `abort`. Every submitted request is answered exactly once: the destructor
-/// aborts what is under way and answers it, and what is queued, with `Errc::cancelled`.
+/// aborts what is under way and answers it, and what is queued, with `Errc::cancelled`; it must not
+/// run in a callback.
 class HttpClient {
 public:
   using Id = std::uint64_t;

@@ -29,9 +29,13 @@ std::string_view text_member(const rapidjson::Value& body, std::string_view name
 }
 
 FuturePending pending_from(const rapidjson::Value& body, const HttpResponse& response) {
-  return {.queue_state = parse_queue_state(text_member(body, "queue_state")),
-          .queue_state_reason = std::string{text_member(body, "queue_state_reason")},
-          .retry_after = read_retry_after(response, std::chrono::system_clock::now())};
+  FuturePending out{.queue_state = parse_queue_state(text_member(body, "queue_state")),
+                    .queue_state_reason = std::string{text_member(body, "queue_state_reason")},
+                    .retry_after = read_retry_after(response, std::chrono::system_clock::now())};
+  const auto* wait = find_member(body, "retry_after_ms");
+  if (!out.retry_after && wait != nullptr && wait->IsUint())
+    out.retry_after = std::chrono::milliseconds{wait->GetUint()};
+  return out;
 }
 
 FutureFailed failed_from(const rapidjson::Value& body, const rapidjson::Value& error) {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/client_options.hpp"
+
+#include "api/backoff.hpp"
+#include "api/version.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tinkaf {
+
+namespace {
+
+/// The variable's value; nothing if it is unset or empty.
+std::optional<std::string> variable(const char* name) {
+  const auto* value = std::getenv(name);
+  if (value == nullptr || *value == '\0')
+    return std::nullopt;
+  return value;
+}
+
+/// As the official SDK reads labels: no trimming, no duplicates, and empty text is one empty label.
+std::vector<std::string> split_tags(std::string_view text) {
+  std::vector<std::string> tags;
+  while (true) {
+    auto comma = text.find(',');
+    auto tag = text.substr(0, comma);
+    if (std::find(tags.begin(), tags.end(), tag) == tags.end())
+      tags.emplace_back(tag);
+    if (comma == std::string_view::npos)
+      return tags;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+void fill(std::string& field, const char* name) {
+  if (field.empty())
+    field = variable(name).value_or("");
+}
+
+void add_secret(HttpHeaders& headers, const char* header, const char* name) {
+  auto known = std::any_of(headers.begin(), headers.end(),
+                           [&](const auto& entry) { return entry.first == header; });
+  if (known)
+    return;
+  if (auto value = variable(name))
+    headers.emplace_back(header, *value);
+}
+
+bool starts_with(const Secret& secret, std::string_view prefix) noexcept {
+  return std::string_view{secret.reveal()}.starts_with(prefix);
+}
+
+tl::unexpected<Error> invalid(std::string message) {
+  return fail(Errc::invalid_argument, std::move(message));
+}
+
+} // namespace
+
+const char* to_string(WireFormat format) noexcept {
+  switch (format) {
+  case WireFormat::protobuf:
+    return "protobuf";
+  case WireFormat::json:
+    return "json";
+  case WireFormat::automatic:
+    break;
+  }
+  return "automatic";
+}
+
+ClientOptions with_environment(ClientOptions options) {
+  fill(options.base_url, "TINKER_BASE_URL");
+  if (options.base_url.empty())
+    options.base_url = default_base_url;
+  // A key in the environment must not overrule a command that the caller has set.
+  if (options.api_key.empty() && options.credential_command.empty())
+    options.api_key = variable("TINKER_API_KEY").value_or("");
+  fill(options.credential_command, "TINKER_CREDENTIAL_CMD");
+  if (!options.project_id)
+    options.project_id = variable("TINKER_PROJECT_ID");
+  if (!options.tags)
+    if (const auto* tags = std::getenv("TINKER_TAGS"))
+      options.tags = split_tags(tags);
+  add_secret(options.secret_headers, "CF-Access-Client-Id", "CLOUDFLARE_ACCESS_CLIENT_ID");
+  add_secret(options.secret_headers, "CF-Access-Client-Secret", "CLOUDFLARE_ACCESS_CLIENT_SECRET");
+  fill(options.ca_file, "SSL_CERT_FILE");
+  return options;
+}
+
+Result<void> validate(const ClientOptions& options) {
+  std::string_view url = options.base_url;
+  if (!url.starts_with("http://") && !url.starts_with("https://"))
+    return invalid(fmt::format("base_url is `{}`, but must begin with http:// or https://", url));
+  if (options.api_key.empty() && options.credential_command.empty())
+    return fail(Errc::unauthenticated,
+                "there is no API key: set TINKER_API_KEY, or api_key in the options");
+  if (!options.api_key.empty())
+    if (auto valid = validate_credential(options.api_key); !valid)
+      return valid;
+  for (const auto& [name, time] : {std::pair{"connect_timeout", options.connect_timeout},
+                                   {"request_timeout", options.request_timeout},
+                                   {"heartbeat_interval", options.heartbeat_interval},
+                                   {"heartbeat_timeout", options.heartbeat_timeout},
+                                   {"heartbeat_silence", options.heartbeat_silence}})
+    if (time.count() <= 0)
+      return invalid(fmt::format("{} is {} ms, but must be above 0", name, time.count()));
+  if (options.max_connections == 0)
+    return invalid("max_connections is 0, but must be at least 1");
+  if (auto valid = validate(options.retry); !valid)
+    return valid;
+  return validate(options.polling);
+}
+
+Result<void> validate_credential(const Secret& credential) {
+  if (starts_with(credential, "tml-") || is_jwt(credential))
+    return {};
+  return fail(Errc::unauthenticated,
+              credential.empty() ? "there is no API key: set TINKER_API_KEY"
+                                 : "the API key must begin with `tml-` (or be a JWT, `eyJ`)");
+}
+
+bool is_jwt(const Secret& credential) noexcept {
+  return starts_with(credential, "eyJ");
+}
+
+HttpClientOptions http_client_options(const ClientOptions& options) {
+  return {.base_url = options.base_url,
+          .user_agent = user_agent(),
+          .connect_timeout = options.connect_timeout,
+          .ca_file = options.ca_file,
+          .verify_tls = options.verify_tls,
+          .force_http1 = options.force_http1,
+          .max_connections = options.max_connections};
+}
+
+} // namespace tinkaf

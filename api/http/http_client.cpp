@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/http_client.hpp"
+
+#include "api/http/http_transfer.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tinkaf {
+
+namespace {
+
+/// Idle connections that are kept for the next request.
+constexpr long max_idle_connections = 128;
+
+bool start_curl() {
+  static const auto status = curl_global_init(CURL_GLOBAL_DEFAULT);
+  return status == CURLE_OK;
+}
+
+/// Signals are for the application's threads; a write to a closed connection is but an error here.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+} // namespace
+
+class HttpClient::Loop {
+public:
+  Loop(HttpClientOptions options, BaseAddress base, CurlMulti multi)
+      : options_(std::move(options)), base_(std::move(base)), multi_(std::move(multi)) {
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, max_idle_connections);
+    thread_ = std::thread{[this] {
+      block_signals();
+      run();
+    }};
+  }
+
+  ~Loop() {
+    {
+      std::lock_guard lock{mutex_};
+      stopping_ = true;
+    }
+    curl_multi_wakeup(multi_.get());
+    thread_.join();
+  }
+
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  Id submit(HttpRequest request, Callback callback) {
+    Id id = 0;
+    {
+      std::lock_guard lock{mutex_};
+      id = ++last_id_;
+      submitted_.emplace(id, Job{std::move(request), std::move(callback)});
+    }
+    curl_multi_wakeup(multi_.get());
+    return id;
+  }
+
+  void abort(Id id) {
+    {
+      std::lock_guard lock{mutex_};
+      aborted_.push_back(id);
+    }
+    curl_multi_wakeup(multi_.get());
+  }
+
+private:
+  struct Job {
+    HttpRequest request;
+    Callback callback;
+  };
+
+  using Jobs = std::map<Id, Job>;
+
+  void run() {
+    while (take_orders()) {
+      while (!waiting_.empty() && active_.size() < options_.max_connections)
+        start_next();
+      int running = 0;
+      curl_multi_perform(multi_.get(), &running);
+      if (!finish_done())
+        curl_multi_poll(multi_.get(), nullptr, 0, std::numeric_limits<int>::max(), nullptr);
+    }
+  }
+
+  /// Takes what other threads want; false once we are to stop and all is answered.
+  bool take_orders() {
+    std::vector<Id> aborted;
+    bool stopping = false;
+    {
+      std::lock_guard lock{mutex_};
+      waiting_.merge(submitted_);
+      aborted.swap(aborted_);
+      stopping = stopping_;
+    }
+    if (stopping) {
+      cancel_all();
+      return false;
+    }
+    for (auto id : aborted)
+      cancel(id);
+    return true;
+  }
+
+  /// Also answers what callbacks submit meanwhile.
+  void cancel_all() {
+    while (!active_.empty() || !waiting_.empty()) {
+      while (!active_.empty())
+        cancel(active_.begin()->first);
+      while (!waiting_.empty())
+        cancel(waiting_.begin()->first);
+      std::lock_guard lock{mutex_};
+      waiting_.merge(submitted_);
+    }
+  }
+
+  void cancel(Id id) {
+    if (auto found = active_.find(id); found != active_.end()) {
+      auto error = found->second->cancelled();
+      remove(id)->answer(fail(std::move(error)));
+    } else if (auto job = waiting_.extract(id)) {
+      HttpTransfer unsent{options_, base_, std::move(job.mapped().request),
+                          std::move(job.mapped().callback)};
+      unsent.answer(fail(unsent.cancelled()));
+    }
+  }
+
+  void start_next() {
+    auto job = waiting_.extract(waiting_.begin());
+    auto id = job.key();
+    auto transfer = std::make_unique<HttpTransfer>(options_, base_, std::move(job.mapped().request),
+                                                   std::move(job.mapped().callback));
+    if (auto added = add(*transfer); !added) {
+      transfer->answer(fail(std::move(added.error())));
+      return;
+    }
+    ids_.emplace(transfer->handle(), id);
+    active_.emplace(id, std::move(transfer));
+  }
+
+  Result<void> add(HttpTransfer& transfer) {
+    auto prepared = transfer.prepare();
+    if (!prepared)
+      return prepared;
+    auto code = curl_multi_add_handle(multi_.get(), transfer.handle());
+    if (code != CURLM_OK)
+      return fail(Errc::internal,
+                  fmt::format("a request cannot be started: {}", curl_multi_strerror(code)));
+    return {};
+  }
+
+  /// Answers what has ended; true if there was any.
+  bool finish_done() {
+    std::vector<std::pair<Id, CURLcode>> done;
+    int left = 0;
+    while (auto* message = curl_multi_info_read(multi_.get(), &left))
+      if (message->msg == CURLMSG_DONE)
+        done.emplace_back(ids_.at(message->easy_handle), message->data.result);
+    for (auto [id, code] : done)
+      finish(id, code);
+    return !done.empty();
+  }
+
+  void finish(Id id, CURLcode code) {
+    auto& transfer = *active_.at(id);
+    auto elsewhere = transfer.redirects(code);
+    if (elsewhere && *elsewhere) {
+      curl_multi_remove_handle(multi_.get(), transfer.handle());
+      auto added = add(transfer);
+      if (added)
+        return;
+      elsewhere = fail(std::move(added.error()));
+    }
+    auto result = elsewhere ? transfer.finish(code)
+                            : Result<HttpResponse>{fail(std::move(elsewhere.error()))};
+    remove(id)->answer(std::move(result));
+  }
+
+  std::unique_ptr<HttpTransfer> remove(Id id) {
+    auto found = active_.find(id);
+    auto transfer = std::move(found->second);
+    active_.erase(found);
+    ids_.erase(transfer->handle());
+    curl_multi_remove_handle(multi_.get(), transfer->handle());
+    return transfer;
+  }
+
+  const HttpClientOptions options_;
+  const BaseAddress base_;
+  CurlMulti multi_;
+
+  // Of the loop's thread alone. Ids grow, so the first of `waiting_` is the oldest.
+  Jobs waiting_;
+  std::unordered_map<Id, std::unique_ptr<HttpTransfer>> active_;
+  std::unordered_map<CURL*, Id> ids_;
+
+  std::mutex mutex_;
+  Id last_id_ = 0;
+  Jobs submitted_;
+  std::vector<Id> aborted_;
+  bool stopping_ = false;
+
+  std::thread thread_;
+};
+
+HttpClient::HttpClient(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+
+HttpClient::~HttpClient() = default;
+
+Result<std::unique_ptr<HttpClient>> HttpClient::create(HttpClientOptions options) {
+  auto base = BaseAddress::parse(options.base_url);
+  if (!base)
+    return fail(std::move(base.error()));
+  if (options.max_connections == 0)
+    return fail(Errc::invalid_argument, "max_connections is 0, but must be at least 1");
+  if (!options.ca_file.empty() && !std::ifstream{options.ca_file})
+    return fail(Errc::io_error, fmt::format("ca_file `{}` cannot be read", options.ca_file));
+  if (!start_curl())
+    return fail(Errc::internal, "libcurl cannot be started");
+  CurlMulti multi{curl_multi_init()};
+  if (!multi)
+    return fail(Errc::internal, "out of memory for an HTTP client");
+  try {
+    auto loop = std::make_unique<Loop>(std::move(options), std::move(*base), std::move(multi));
+    return std::unique_ptr<HttpClient>{new HttpClient{std::move(loop)}};
+  } catch (const std::exception& problem) {
+    return fail(Errc::internal, fmt::format("no thread for an HTTP client: {}", problem.what()));
+  }
+}
+
+HttpClient::Id HttpClient::submit(HttpRequest request, Callback callback) {
+  return loop_->submit(std::move(request), std::move(callback));
+}
+
+void HttpClient::abort(Id id) {
+  loop_->abort(id);
+}
+
+} // namespace tinkaf

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/http/curl_handles.hpp"
+#include "api/http/http_address.hpp"
+#include "api/http/http_client.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace tinkaf {
+
+/// One exchange on its way through libcurl, redirects included.
+///
+/// libcurl holds pointers into it, so it stays where it is. Not thread-safe.
+class HttpTransfer {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Begins to count the request's time.
+  /// @param options, base must outlive the transfer
+  HttpTransfer(const HttpClientOptions& options, const BaseAddress& base, HttpRequest request,
+               HttpClient::Callback callback);
+
+  HttpTransfer(const HttpTransfer&) = delete;
+  HttpTransfer& operator=(const HttpTransfer&) = delete;
+
+  /// Sets the handle up for the first exchange, or for the next after `redirects()`.
+  [[nodiscard]] Result<void> prepare();
+
+  /// True if the answer that came with `code` sends us elsewhere; `prepare` then goes there.
+  [[nodiscard]] Result<bool> redirects(CURLcode code);
+
+  /// What came of it; takes the response out.
+  [[nodiscard]] Result<HttpResponse> finish(CURLcode code);
+
+  /// The error of one that is given up.
+  [[nodiscard]] Error cancelled() const;
+
+  [[nodiscard]] CURL* handle() const noexcept {
+    return easy_.get();
+  }
+
+  void answer(Result<HttpResponse> result) noexcept;
+
+private:
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
+
+  [[nodiscard]] Result<void> set_headers(bool with_secrets);
+  void set_method();
+  void set_connection();
+
+  /// True if the request may have reached the peer.
+  [[nodiscard]] bool was_sent() const noexcept;
+  [[nodiscard]] std::string place() const;
+  [[nodiscard]] Error error(Errc code, std::string message) const;
+
+  const HttpClientOptions& options_;
+  const BaseAddress& base_;
+  HttpRequest request_;
+  HttpClient::Callback callback_;
+  Clock::time_point began_ = Clock::now();
+
+  std::string url_;
+  std::string origin_;
+  int redirects_ = 0;
+  CurlList header_lines_;
+  HttpResponse response_;
+  bool too_large_ = false;
+  std::array<char, CURL_ERROR_SIZE> reason_{};
+
+  // Last, so that it goes first: while it lives, libcurl may look at the rest.
+  CurlEasy easy_;
+};
+
+} // namespace tinkaf
