@@ -95,7 +95,6 @@ void HttpTransfer::set_connection() {
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                    options_.force_http1 ? static_cast<long>(CURL_HTTP_VERSION_1_1)
                                         : static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, options_.verify_tls ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options_.verify_tls ? 2L : 0L);
