@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/chunking.hpp"
 
+#include "api/overloaded.hpp"
+
 #include <algorithm>
 
 namespace tinkaf {
@@ -11,11 +13,6 @@ namespace {
 constexpr std::int64_t training_token_bytes = 4;
 constexpr std::int64_t sampling_token_bytes = 10;
 constexpr std::int64_t index_bytes = 8;
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 std::int64_t size_of(const auto& container) {
   return static_cast<std::int64_t>(container.size());

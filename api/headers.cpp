@@ -92,13 +92,14 @@ HttpHeaders credential_headers(const Secret& credential) {
 }
 
 void merge_headers(HttpHeaders& headers, const HttpHeaders& more) {
-  for (const auto& [name, value] : more) {
-    auto found = std::find_if(headers.begin(), headers.end(),
-                              [&](const auto& header) { return same_name(header.first, name); });
+  for (const auto& addition : more) {
+    auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& header) {
+      return same_name(header.first, addition.first);
+    });
     if (found != headers.end())
-      found->second = value;
+      found->second = addition.second;
     else
-      headers.emplace_back(name, value);
+      headers.push_back(addition);
   }
 }
 

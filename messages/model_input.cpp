@@ -12,6 +12,10 @@ struct Overloaded : Ts... {
   using Ts::operator()...;
 };
 
+// Clang needs it said until release 17.
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
+
 Result<std::int64_t> image_length(const std::optional<std::int32_t>& expected_tokens) {
   if (!expected_tokens)
     return fail(Errc::invalid_argument,

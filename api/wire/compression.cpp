@@ -14,7 +14,7 @@ namespace tinkaf::wire {
 
 namespace {
 
-constexpr std::size_t block_bytes = 256 * 1024;
+constexpr std::size_t block_bytes = 262'144;
 
 /// What zlib is told to expect or to write.
 constexpr int window_bits_gzip = 15 + 16;
@@ -51,20 +51,20 @@ Result<std::string> inflate_all(std::string_view encoding, int window_bits, std:
     return no_memory(encoding);
   auto guard = std::unique_ptr<z_stream, int (*)(z_stream*)>{&stream, inflateEnd};
   std::string out;
-  auto block = std::make_unique<char[]>(block_bytes);
+  std::string block(block_bytes, '\0');
   while (true) {
     if (stream.avail_in == 0) {
       stream.next_in = as_input(bytes);
       stream.avail_in = step(bytes.size());
       bytes.remove_prefix(stream.avail_in);
     }
-    stream.next_out = reinterpret_cast<Bytef*>(block.get());
+    stream.next_out = reinterpret_cast<Bytef*>(block.data());
     stream.avail_out = block_bytes;
     auto status = inflate(&stream, Z_NO_FLUSH);
     auto made = block_bytes - stream.avail_out;
     if (made > max_bytes - out.size())
       return too_large(max_bytes);
-    out.append(block.get(), made);
+    out.append(block, 0, made);
     if (status == Z_STREAM_END)
       break;
     if (status == Z_BUF_ERROR && stream.avail_in == 0 && bytes.empty())
@@ -92,16 +92,16 @@ Result<std::string> unzstd(std::string_view bytes, std::size_t max_bytes) {
   if (!stream)
     return no_memory("zstd");
   std::string out;
-  auto block = std::make_unique<char[]>(block_bytes);
+  std::string block(block_bytes, '\0');
   ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
   while (true) {
-    ZSTD_outBuffer output{block.get(), block_bytes, 0};
+    ZSTD_outBuffer output{block.data(), block_bytes, 0};
     auto hint = ZSTD_decompressStream(stream.get(), &output, &input);
     if (ZSTD_isError(hint) != 0U)
       return damaged("zstd", ZSTD_getErrorName(hint));
     if (output.pos > max_bytes - out.size())
       return too_large(max_bytes);
-    out.append(block.get(), output.pos);
+    out.append(block, 0, output.pos);
     if (hint == 0 && input.pos == input.size)
       return out;
     if (input.pos == input.size && output.pos < output.size)
@@ -130,7 +130,7 @@ Result<std::string> gzip_compress(std::string_view bytes) {
     return no_memory("gzip");
   auto guard = std::unique_ptr<z_stream, int (*)(z_stream*)>{&stream, deflateEnd};
   std::string out;
-  auto block = std::make_unique<char[]>(block_bytes);
+  std::string block(block_bytes, '\0');
   auto status = Z_OK;
   while (status != Z_STREAM_END) {
     if (stream.avail_in == 0) {
@@ -138,12 +138,12 @@ Result<std::string> gzip_compress(std::string_view bytes) {
       stream.avail_in = step(bytes.size());
       bytes.remove_prefix(stream.avail_in);
     }
-    stream.next_out = reinterpret_cast<Bytef*>(block.get());
+    stream.next_out = reinterpret_cast<Bytef*>(block.data());
     stream.avail_out = block_bytes;
     status = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
     if (status == Z_STREAM_ERROR)
       return fail(Errc::internal, "gzip: the packer's state is broken");
-    out.append(block.get(), block_bytes - stream.avail_out);
+    out.append(block, 0, block_bytes - stream.avail_out);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/future.hpp"
 
+#include "api/overloaded.hpp"
 #include "api/wire/error_body.hpp"
 #include "api/wire/json.hpp"
 #include "api/wire/json_reader.hpp"
@@ -125,11 +126,6 @@ Result<EncodedBody> write_value(const FutureValue& x, std::string_view accept) {
     return EncodedBody{std::string{json_type}, std::move(body)};
   });
 }
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 } // namespace
 

@@ -5,6 +5,10 @@
 #include "api/wire/json_describe.hpp"
 #include "messages/datum.hpp"
 
+#include <array>
+#include <string_view>
+#include <variant>
+
 // Prompts, tensors and examples, as training and sampling share them.
 
 namespace tinkaf::wire {
@@ -64,8 +68,9 @@ void describe_fields(V& v, Visited<V, DmelChunk>& x) {
 }
 
 [[nodiscard]] constexpr std::string_view chunk_type(std::size_t index) noexcept {
-  constexpr std::string_view names[] = {"encoded_text", "image", "image_asset_pointer", "dmel"};
-  static_assert(std::size(names) == std::variant_size_v<ModelInputChunk>);
+  constexpr std::array<std::string_view, 4> names{"encoded_text", "image", "image_asset_pointer",
+                                                  "dmel"};
+  static_assert(names.size() == std::variant_size_v<ModelInputChunk>);
   return names[index];
 }
 

@@ -8,6 +8,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -94,9 +95,9 @@ void JsonReader::literal(std::string_view name, std::string_view text) {
     return;
   within(name, *found, [&] {
     if (!found->IsString())
-      expected(fmt::format("\"{}\"", text));
+      expected(fmt::format(R"("{}")", text));
     else if (text_of(*found) != text)
-      refuse(fmt::format("must be \"{}\", got \"{}\"", text, excerpt(text_of(*found), 40)));
+      refuse(fmt::format(R"(must be "{}", got "{}")", text, excerpt(text_of(*found), 40)));
   });
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/overloaded.hpp"
 #include "api/wire/protobuf.hpp"
 #include "api/wire/protobuf_bytes.hpp"
 #include "api/wire/utf8.hpp"
@@ -12,11 +13,6 @@ namespace tinkaf::wire {
 namespace {
 
 constexpr std::string_view what = "forward_backward request";
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 template <class... Args>
 tl::unexpected<Error> refuse(fmt::format_string<Args...> format, Args&&... args) {

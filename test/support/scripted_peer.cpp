@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
@@ -106,11 +107,11 @@ private:
   }
 
   bool more() {
-    char block[16384];
-    auto got = ::recv(socket_, block, sizeof block, 0);
+    std::array<char, 16'384> block{};
+    auto got = ::recv(socket_, block.data(), block.size(), 0);
     if (got <= 0)
       return false;
-    buffer_.append(block, static_cast<std::size_t>(got));
+    buffer_.append(block.data(), static_cast<std::size_t>(got));
     return true;
   }
 
