@@ -46,6 +46,9 @@ public:
 private:
   friend class Adapter;
 
+  static Result<std::shared_ptr<AdapterWeights>> read_weights(std::shared_ptr<const BaseModel> base,
+                                                              const std::filesystem::path& folder);
+
   /// Brings the merged weights up to date with the parameters.
   void merge();
 

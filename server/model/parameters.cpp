@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/model/parameters.hpp"
 
+#include "server/model/adapter_config.hpp"
+
 namespace tinkaf::model {
 
 namespace {
 
 constexpr std::size_t linears_per_layer = 7;
-
-/// The same value for every rank, so that a learning rate carries over between ranks.
-constexpr float lora_alpha = 32.0F;
 
 struct LinearShape {
   Linear linear;
@@ -47,7 +46,7 @@ BaseLayout::BaseLayout(const ModelConfig& c) {
 
 AdapterLayout::AdapterLayout(const ModelConfig& c, std::size_t rank_, bool train_attn,
                              bool train_mlp, bool train_unembed)
-    : rank(rank_), scale(lora_alpha / static_cast<float>(rank_)),
+    : rank(rank_), scale(static_cast<float>(lora_alpha) / static_cast<float>(rank_)),
       index_(c.num_hidden_layers * linears_per_layer + 1, -1) {
   const BaseLayout base{c};
   const auto add = [this](std::size_t layer, std::string name, const LinearShape& s) {

@@ -140,7 +140,7 @@ ModelConfig PretrainOptions::default_shape() {
   c.vocab_size = 1024;
   c.hidden_size = 256;
   c.intermediate_size = 688;
-  c.num_hidden_layers = 6;
+  c.num_hidden_layers = 4;
   c.num_attention_heads = 8;
   c.num_key_value_heads = 4;
   c.head_dim = 32;

@@ -28,9 +28,9 @@ struct PretrainOptions {
   std::string name = "tinkaf/tiny";
   ModelConfig config = default_shape();
 
-  std::size_t steps = 6000;
+  std::size_t steps = 5600;
   std::size_t sequences_per_step = 8;
-  double learning_rate = 2e-3;
+  double learning_rate = 3e-3;
   double weight_decay = 0.1;
 
   /// The rate rises over the first steps and falls to zero over the last part of the run.

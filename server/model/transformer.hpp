@@ -62,6 +62,17 @@ public:
   void forward(const WeightsView& weights, const RopeTable& rope,
                std::span<const std::int32_t> tokens);
 
+  /// Tokens of the last forward pass.
+  std::size_t length() const noexcept {
+    return length_;
+  }
+
+  /// Rotated queries and keys, and values, of a layer in the last forward pass.
+  /// Shape: [tokens, q + k + v].
+  std::span<const float> queries_keys_values(std::size_t layer) const noexcept {
+    return layers_[layer].qkv;
+  }
+
   /// Logits of the last forward pass. May be overwritten with their gradient.
   std::span<float> logits() noexcept {
     return {logits_.data(), length_ * vocab_};

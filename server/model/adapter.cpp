@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/model/adapter.hpp"
+
+#include "server/model/kernels.hpp"
+#include "server/model/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+namespace tinkaf::model {
+
+namespace {
+
+AdapterLayout layout_of(const BaseModel& base, const LoraConfig& config) {
+  return {base.config(), static_cast<std::size_t>(config.rank), config.train_attn, config.train_mlp,
+          config.train_unembed};
+}
+
+} // namespace
+
+AdapterWeights::AdapterWeights(std::shared_ptr<const BaseModel> base, LoraConfig config)
+    : base_(std::move(base)), config_(config), layout_(layout_of(*base_, config_)),
+      parameters_(layout_.size), merged_(base_->weights()) {}
+
+void AdapterWeights::merge() {
+  const auto& source = base_->weights();
+  const auto head = base_->layout().head;
+  const bool tied = base_->config().tie_word_embeddings;
+  const auto rank = layout_.rank;
+  for (const auto& x : layout_.linears) {
+    float* to = merged_.data() + x.base;
+    if (tied && x.base == head) {
+      // The embedding itself stays as it is.
+      head_.resize(x.out * x.in);
+      to = head_.data();
+    }
+    std::copy_n(source.data() + x.base, x.out * x.in, to);
+    kernels::gemm(x.out, x.in, rank, layout_.scale, {parameters_.data() + x.b, rank},
+                  {parameters_.data() + x.a, x.in}, 1.0F, to, x.in);
+  }
+}
+
+WeightsView AdapterWeights::view() const noexcept {
+  return {&base_->config(), &base_->layout(), merged_.data(),
+          head_.empty() ? merged_.data() + base_->layout().head : head_.data()};
+}
+
+Adapter::Adapter(std::shared_ptr<AdapterWeights> weights)
+    : weights_(std::move(weights)), gradient_(weights_->layout().size),
+      first_moment_(weights_->layout().size), second_moment_(weights_->layout().size) {}
+
+Result<Adapter> Adapter::create(std::shared_ptr<const BaseModel> base, LoraConfig config) {
+  if (auto good = validate(config); !good)
+    return fail(good.error());
+  if (!config.seed)
+    config.seed = static_cast<std::int64_t>(std::random_device{}() & 0x7FFFFFFF);
+  auto weights = std::make_shared<AdapterWeights>(std::move(base), config);
+  for (const auto& x : weights->layout().linears) {
+    Random random{mix(static_cast<std::uint64_t>(*config.seed), x.name)};
+    const double bound = 1.0 / std::sqrt(static_cast<double>(x.in));
+    float* a = weights->parameters_.data() + x.a;
+    for (std::size_t i = 0; i < weights->layout().rank * x.in; ++i)
+      a[i] = static_cast<float>(bound * (2.0 * random.uniform() - 1.0));
+  }
+  weights->merge();
+  return Adapter{std::move(weights)};
+}
+
+std::shared_ptr<const AdapterWeights> Adapter::snapshot() {
+  shared_ = true;
+  return weights_;
+}
+
+AdapterWeights& Adapter::writable() {
+  if (shared_) {
+    weights_ = std::make_shared<AdapterWeights>(*weights_);
+    shared_ = false;
+  }
+  return *weights_;
+}
+
+void Adapter::add_gradient(const std::vector<float>& gradient) {
+  kernels::axpy(gradient_.size(), 1.0F, gradient.data(), gradient_.data());
+}
+
+void Adapter::set_parameters(const std::vector<float>& parameters) {
+  auto& weights = writable();
+  std::copy_n(parameters.begin(), weights.parameters_.size(), weights.parameters_.begin());
+  weights.merge();
+}
+
+Result<Metrics> Adapter::step(const AdamParams& params) {
+  if (auto good = validate(params); !good)
+    return fail(good.error());
+  const double norm = std::sqrt(kernels::squared_norm(gradient_.size(), gradient_.data()));
+  if (!std::isfinite(norm)) {
+    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+    auto error = fail(Errc::request_failed,
+                      "NonFiniteInTensor: the gradient is not finite; weights and moments are "
+                      "unchanged, the gradient was dropped");
+    error.value().category = ErrorCategory::server;
+    return error;
+  }
+  const auto t = static_cast<double>(step_ + 1);
+  const double limit = params.grad_clip_norm;
+  kernels::AdamWStep s;
+  s.gradient_scale = static_cast<float>(limit > 0.0 && norm > limit ? limit / norm : 1.0);
+  s.decay = static_cast<float>(1.0 - params.learning_rate * params.weight_decay);
+  s.beta1 = static_cast<float>(params.beta1);
+  s.one_minus_beta1 = static_cast<float>(1.0 - params.beta1);
+  s.beta2 = static_cast<float>(params.beta2);
+  s.one_minus_beta2 = static_cast<float>(1.0 - params.beta2);
+  s.learning_rate = static_cast<float>(params.learning_rate);
+  s.bias1 = static_cast<float>(1.0 - std::pow(params.beta1, t));
+  s.bias2 = static_cast<float>(1.0 - std::pow(params.beta2, t));
+  s.eps = static_cast<float>(params.eps);
+  auto& weights = writable();
+  kernels::adamw(gradient_.size(), s, gradient_.data(), weights.parameters_.data(),
+                 first_moment_.data(), second_moment_.data());
+  weights.merge();
+  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  ++step_;
+  return Metrics{{"grad_norm:mean", norm},
+                 {"learning_rate:mean", params.learning_rate},
+                 {"step:max", static_cast<double>(step_)}};
+}
+
+} // namespace tinkaf::model

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/model/engine.hpp"
+
+#include "server/model/engine_input.hpp"
+#include "server/model/kernels.hpp"
+#include "server/model/losses.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <utility>
+
+namespace tinkaf::model {
+
+namespace {
+
+/// Data are dealt out to this many parts whatever the number of threads. Each part adds up its
+/// gradient in order, and then the parts are added in order: the bits do not depend on threads.
+constexpr std::size_t most_parts = 8;
+
+/// One datum, checked and ready to run.
+struct Example {
+  std::vector<std::int32_t> tokens;
+  LossInputs inputs;
+};
+
+Result<Example> read_example(const BaseModel& base, const Datum& datum, LossFn loss_fn,
+                             std::size_t index) {
+  const auto name = fmt::format("data[{}]", index);
+  auto tokens = tokens_of(base, datum.model_input, name + ".model_input");
+  if (!tokens)
+    return fail(tokens.error());
+  if (tokens->size() > base.max_context_length())
+    return fail(Errc::invalid_argument,
+                fmt::format("PromptTooLong: {}.model_input: {} tokens, more than the model's "
+                            "context window of {}",
+                            name, tokens->size(), base.max_context_length()));
+  auto inputs = read_loss_inputs(datum, loss_fn, tokens->size(), base.vocab_size(), name);
+  if (!inputs)
+    return fail(inputs.error());
+  return Example{std::move(*tokens), std::move(*inputs)};
+}
+
+/// What one datum gives back.
+struct Outcome {
+  std::vector<float> logprobs;
+  double loss = 0.0;
+  bool finite = true;
+};
+
+/// Reads the loss off the logits of the last forward pass and replaces them by their gradient.
+Outcome read_loss(SequencePass& pass, LossFn loss_fn, const LossSettings& settings,
+                  const LossInputs& inputs, bool with_gradient) {
+  Outcome out;
+  out.logprobs.reserve(inputs.targets.size());
+  const auto k = inputs.per_position;
+  std::vector<float> gradients(k);
+  for (std::size_t i = 0; i < inputs.positions; ++i) {
+    const auto row = pass.logits_row(i);
+    const float total = kernels::log_sum_exp(row.size(), row.data());
+    double sum = 0.0;
+    for (std::size_t j = 0; j < k; ++j) {
+      const auto index = i * k + j;
+      const float logprob = row[static_cast<std::size_t>(inputs.targets[index])] - total;
+      const auto x = token_loss(loss_fn, settings, inputs, index, logprob);
+      gradients[j] = static_cast<float>(x.gradient);
+      sum += gradients[j];
+      out.loss += x.loss;
+      out.logprobs.push_back(logprob);
+      // A number too large for float32 counts as infinite.
+      out.finite = out.finite && std::isfinite(logprob) && std::isfinite(gradients[j])
+                   && std::isfinite(static_cast<float>(x.loss));
+    }
+    if (!with_gradient)
+      continue;
+    // With l = logit - log(sum(exp)): dl/dlogits = one-hot(target) - softmax.
+    kernels::scaled_exp(row.size(), static_cast<float>(-sum), total, row.data());
+    for (std::size_t j = 0; j < k; ++j)
+      row[static_cast<std::size_t>(inputs.targets[i * k + j])] += gradients[j];
+  }
+  return out;
+}
+
+/// Working memory of this thread; large, so it is used again.
+SequencePass& thread_pass() {
+  thread_local SequencePass pass;
+  return pass;
+}
+
+Error non_finite(const Outcome& outcome, std::size_t index) {
+  Error error;
+  error.code = Errc::request_failed;
+  error.category = ErrorCategory::server;
+  error.message
+      = fmt::format("NonFiniteInTensor: the loss of data[{}] is not finite (sum {}); nothing was "
+                    "added to the gradient",
+                    index, outcome.loss);
+  return error;
+}
+
+ForwardBackwardOutput output_of(std::vector<Outcome> outcomes,
+                                const std::vector<Example>& examples) {
+  ForwardBackwardOutput out;
+  out.loss_fn_output_type = "TorchLossReturn";
+  double loss = 0.0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    loss += outcomes[i].loss;
+    out.loss_fn_outputs.push_back(
+        {{"logprobs", TensorData::of(std::move(outcomes[i].logprobs), examples[i].inputs.shape)}});
+  }
+  out.metrics["loss:sum"] = loss;
+  return out;
+}
+
+} // namespace
+
+Result<std::vector<std::int32_t>> tokens_of(const BaseModel& base, const ModelInput& input,
+                                            const std::string& field) {
+  auto tokens = to_ints(input);
+  if (!tokens)
+    return fail(Errc::invalid_argument, fmt::format("{}: {}", field, tokens.error().message));
+  if (tokens->empty())
+    return fail(Errc::invalid_argument, fmt::format("{}: is empty", field));
+  for (std::size_t i = 0; i < tokens->size(); ++i) {
+    const auto id = (*tokens)[i];
+    if (id < 0 || static_cast<std::size_t>(id) >= base.vocab_size())
+      return fail(Errc::invalid_argument,
+                  fmt::format("{}: token {} at position {} is outside the vocabulary of {}", field,
+                              id, i, base.vocab_size()));
+  }
+  return tokens;
+}
+
+Result<void> check_loss_config(LossFn loss_fn, const std::optional<LossFnConfig>& config) {
+  const auto settings = loss_settings(loss_fn, config);
+  if (!settings)
+    return fail(settings.error());
+  return {};
+}
+
+Result<void> check_datum(const BaseModel& base, const Datum& datum, LossFn loss_fn,
+                         std::size_t index) {
+  const auto example = read_example(base, datum, loss_fn, index);
+  if (!example)
+    return fail(example.error());
+  return {};
+}
+
+Result<ForwardBackwardOutput> forward_backward(Adapter& adapter, std::span<const Datum> data,
+                                               LossFn loss_fn,
+                                               const std::optional<LossFnConfig>& config,
+                                               bool forward_only, ThreadPool& pool,
+                                               std::stop_token stop) {
+  if (data.empty())
+    return fail(Errc::invalid_argument, "data: is empty, must hold at least one datum");
+  const auto settings = loss_settings(loss_fn, config);
+  if (!settings)
+    return fail(settings.error());
+  std::vector<Example> examples;
+  examples.reserve(data.size());
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    auto example = read_example(*adapter.base(), data[i], loss_fn, i);
+    if (!example)
+      return fail(example.error());
+    examples.push_back(std::move(*example));
+  }
+
+  const auto& weights = adapter.weights();
+  const auto& rope = adapter.base()->rope();
+  const auto parts = std::min(most_parts, examples.size());
+  std::vector<std::vector<float>> gradients(parts);
+  std::vector<Outcome> outcomes(examples.size());
+  std::atomic<bool> stopped{false};
+  pool.run(parts, [&](std::size_t part) {
+    auto& pass = thread_pass();
+    GradientSink sink;
+    if (!forward_only) {
+      gradients[part].resize(weights.layout().size);
+      sink.adapter = &weights.layout();
+      sink.adapter_parameters = weights.parameters().data();
+      sink.adapter_gradient = gradients[part].data();
+    }
+    for (std::size_t i = part; i < examples.size(); i += parts) {
+      if (stop.stop_requested()) {
+        stopped = true;
+        return;
+      }
+      const auto& x = examples[i];
+      pass.forward(weights.view(), rope, x.tokens);
+      outcomes[i] = read_loss(pass, loss_fn, *settings, x.inputs, !forward_only);
+      if (!forward_only && outcomes[i].finite)
+        pass.backward(weights.view(), rope, x.tokens, sink);
+    }
+  });
+  if (stopped)
+    return fail(Errc::cancelled, "stopped before the pass was complete");
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (!outcomes[i].finite)
+      return fail(non_finite(outcomes[i], i));
+  for (std::size_t part = 1; part < parts; ++part)
+    kernels::axpy(gradients[0].size(), 1.0F, gradients[part].data(), gradients[0].data());
+  if (!forward_only)
+    adapter.add_gradient(gradients[0]);
+  return output_of(std::move(outcomes), examples);
+}
+
+Result<OptimStepResponse> optim_step(Adapter& adapter, const AdamParams& params) {
+  auto metrics = adapter.step(params);
+  if (!metrics)
+    return fail(metrics.error());
+  return OptimStepResponse{std::move(*metrics)};
+}
+
+} // namespace tinkaf::model
