@@ -26,8 +26,11 @@ tl::unexpected<Error> damaged(std::string_view encoding, std::string_view why) {
 }
 
 tl::unexpected<Error> too_large(std::size_t max_bytes) {
-  return fail(Errc::invalid_argument,
-              fmt::format("the unpacked body is larger than {} bytes", max_bytes));
+  constexpr int payload_too_large = 413;
+  return fail(Error{.code = Errc::invalid_argument,
+                    .message = fmt::format("the unpacked body is larger than {} bytes", max_bytes),
+                    .category = ErrorCategory::user,
+                    .http_status = payload_too_large});
 }
 
 tl::unexpected<Error> no_memory(std::string_view encoding) {

@@ -18,6 +18,7 @@ namespace tinkaf::wire {
 /// Unpacks a body by its `Content-Encoding`: "zstd", "gzip", "deflate", "identity" or empty.
 /// @param max_bytes a result beyond this is refused, however small the body
 /// @returns `Errc::invalid_argument` for another encoding, a damaged body, or one that is too large
+///   (with HTTP status 413, for servers)
 [[nodiscard]] Result<std::string> decompress(std::string_view encoding, std::string_view bytes,
                                              std::size_t max_bytes);
 

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wire/json.hpp"
+#include "api/wire/json_describe.hpp"
+#include "server/calls.hpp"
+#include "server/digest.hpp"
+#include "server/replies.hpp"
+#include "server/unread.hpp"
+
+#include <fmt/format.h>
+
+// Saving and loading.
+
+namespace tinkaf::server {
+
+namespace {
+
+struct WeightsInfoRequest {
+  std::string tinker_path;
+};
+
+struct WeightsInfoAnswer {
+  CheckpointInfo info;
+};
+
+void describe(wire::JsonReader& v, WeightsInfoRequest& x) {
+  v.field("tinker_path", x.tinker_path);
+}
+
+void describe(wire::JsonWriter& v, const WeightsInfoAnswer& x) {
+  v.field("base_model", x.info.base_model);
+  v.field("is_lora", true);
+  v.field("lora_rank", x.info.lora_config.rank);
+  v.field("train_unembed", x.info.lora_config.train_unembed);
+  v.field("train_mlp", x.info.lora_config.train_mlp);
+  v.field("train_attn", x.info.lora_config.train_attn);
+}
+
+} // namespace
+
+namespace calls {
+
+namespace {
+
+using Operation = ServiceCore::Operation;
+
+Result<void> check_ttl(const std::optional<std::int64_t>& seconds) {
+  constexpr std::int64_t longest = 100LL * 365 * 24 * 3600;
+  if (seconds && (*seconds < 1 || *seconds > longest))
+    return fail(Errc::invalid_argument,
+                fmt::format("ttl_seconds: must be in [1, {}], but is {}", longest, *seconds));
+  return {};
+}
+
+/// A save under a name, which is held from the moment when the operation is accepted.
+Operation save_as(ServiceCore& core, const TinkerPath& path,
+                  const std::optional<std::int64_t>& ttl_seconds, bool overwrite,
+                  const FutureValue& result) {
+  auto hold = std::make_shared<CheckpointNames::Hold>();
+  return {
+      .compute = [&core, path, ttl_seconds, hold,
+                  result](Model& model, const std::stop_token&) -> Result<FutureValue> {
+        const bool training = path.kind == CheckpointKind::training;
+        const auto now = StateFolder::Clock::to_time_t(StateFolder::Clock::now());
+        CheckpointInfo info{.base_model = model.trainer->name(),
+                            .lora_config = model.trained->config(),
+                            .created = now};
+        if (ttl_seconds)
+          info.expires = now + *ttl_seconds;
+        return core.state
+            ->put(path, info,
+                  [&](const auto& folder) { return model.trained->save(folder, training); })
+            .map([&] { return result; });
+      },
+      .reserve = [&core, path, overwrite, hold]() -> Result<void> {
+        return core.take_name(path, overwrite).map([&](auto&& taken) {
+          *hold = std::forward<decltype(taken)>(taken);
+        });
+      },
+  };
+}
+
+Result<Operation> checked_save(ServiceCore& core, const SaveWeightsRequest& request,
+                               const std::string& name) {
+  if (auto good = StateFolder::check_name(name); !good)
+    return fail(std::move(good.error()));
+  if (auto good = check_ttl(request.ttl_seconds); !good)
+    return fail(std::move(good.error()));
+  const TinkerPath path{request.model_id, CheckpointKind::training, name};
+  return save_as(core, path, request.ttl_seconds, request.overwrite,
+                 SaveWeightsResponse{path.str()});
+}
+
+/// A sampling session over the weights as they are when the operation runs.
+Operation snapshot_as(ServiceCore& core, const Model& owner, std::int64_t number,
+                      const std::string& digest) {
+  auto id = SessionTable::id_of(owner.session_id, SessionTable::Kind::sampler, number);
+  return {
+      .compute = [&core, id](Model& model, const std::stop_token&) -> Result<FutureValue> {
+        const auto folder = core.state->passing(id);
+        if (auto saved = model.trained->save(folder, false); !saved)
+          return fail(std::move(saved.error()));
+        core.snapshots.put(folder, model.trained->snapshot());
+        if (!core.add_claimed({.id = id,
+                               .session_id = model.session_id,
+                               .trainer = model.trainer,
+                               .folder = folder,
+                               .passing = true}))
+          return fail(Errc::cancelled, "the session has ended");
+        return SaveWeightsForSamplerResponse{.sampling_session_id = id};
+      },
+      .reserve = [&core, session = owner.session_id, number,
+                  digest] { return core.claim_sampler(session, number, digest); },
+  };
+}
+
+Result<Operation> checked_save(ServiceCore& core, const SaveWeightsForSamplerRequest& request,
+                               const Model& model, const std::string& digest) {
+  if (auto good = check_ttl(request.ttl_seconds); !good)
+    return fail(std::move(good.error()));
+  if (request.path) {
+    if (auto good = StateFolder::check_name(*request.path); !good)
+      return fail(std::move(good.error()));
+    const TinkerPath path{request.model_id, CheckpointKind::sampler, *request.path};
+    return save_as(core, path, request.ttl_seconds, false,
+                   SaveWeightsForSamplerResponse{.path = path.str()});
+  }
+  if (!request.sampling_session_seq_id || *request.sampling_session_seq_id < 0)
+    return fail(Errc::invalid_argument,
+                "sampling_session_seq_id: a save without `path` needs it, at least 0");
+  if (request.ttl_seconds)
+    return fail(Errc::invalid_argument,
+                "ttl_seconds: a save without `path` lives as long as its session; leave it out");
+  return snapshot_as(core, model, *request.sampling_session_seq_id, digest);
+}
+
+/// Puts the weights of a checkpoint in the place of the model's.
+Operation load_into(ServiceCore& core, const TinkerPath& path, const CheckpointInfo& info,
+                    bool optimizer) {
+  return {[&core, path, info, optimizer](Model& model,
+                                         const std::stop_token&) -> Result<FutureValue> {
+    const auto same = [&](auto member) { return info.lora_config.*member == model.config.*member; };
+    if (info.base_model != model.trainer->name())
+      return fail(Errc::invalid_argument,
+                  fmt::format("{} belongs to the base model `{}`, but the model is `{}`",
+                              path.str(), info.base_model, model.trainer->name()));
+    if (!same(&LoraConfig::rank) || !same(&LoraConfig::train_unembed)
+        || !same(&LoraConfig::train_mlp) || !same(&LoraConfig::train_attn))
+      return fail(Errc::invalid_argument,
+                  fmt::format("{} has another shape than the model: rank {} and {}, and perhaps "
+                              "other trained matrices",
+                              path.str(), info.lora_config.rank, model.config.rank));
+    const auto folder = core.state->find(path, StateFolder::Clock::now());
+    if (!folder)
+      return fail(folder.error());
+    auto loaded = model.trainer->load(*folder, optimizer);
+    if (!loaded)
+      return fail(std::move(loaded.error()));
+    model.trained = std::move(*loaded);
+    return LoadWeightsResponse{.path = path.str(), .model_id = model.id};
+  }};
+}
+
+HttpReply create_by_load(ServiceCore& core, const LoadWeightsRequest& request) {
+  if (!request.session_id || request.model_seq_id.value_or(-1) < 0)
+    return error_reply(400, "load_weights request: needs either `model_id` and `seq_id`, or "
+                            "`session_id` and `model_seq_id` (at least 0)");
+  if (auto known = core.touch(*request.session_id); !known)
+    return error_reply(known.error());
+  const auto from = core.checkpoint(request.path, CheckpointKind::training);
+  if (!from)
+    return error_reply(from.error());
+  const auto& [path, info] = *from;
+  if (request.base_model && *request.base_model != info.base_model)
+    return error_reply(400, fmt::format("base_model: is `{}`, but {} belongs to `{}`",
+                                        *request.base_model, path.str(), info.base_model));
+  const auto trainer = core.trainer(info.base_model);
+  if (!trainer)
+    return error_reply(trainer.error());
+  auto make = [&core, place = path, optimizer = request.optimizer](
+                  Trainer& base) -> Result<std::unique_ptr<TrainedModel>> {
+    const auto folder = core.state->find(place, StateFolder::Clock::now());
+    if (!folder)
+      return fail(folder.error());
+    return base.load(*folder, optimizer);
+  };
+  return core.add_model(*request.session_id, *request.model_seq_id,
+                        digest_of("load_weights", wire::to_json(request)),
+                        {.trainer = *trainer,
+                         .config = info.lora_config,
+                         .make = std::move(make),
+                         .result = [text = path.str()](const std::string& id) -> FutureValue {
+                           return LoadWeightsResponse{.path = text, .model_id = id};
+                         }});
+}
+
+Result<Operation> checked_load(ServiceCore& core, const LoadWeightsRequest& request) {
+  if (request.session_id || request.model_seq_id)
+    return fail(Errc::invalid_argument, "load_weights request: `model_id` and `session_id` exclude "
+                                        "each other");
+  if (request.seq_id && *request.seq_id != 1 && !core.options.load_weights_anywhere)
+    return fail(Errc::invalid_argument,
+                fmt::format("LoadWeights is not permitted with seq_id {}", *request.seq_id));
+  const auto from = core.checkpoint(request.path, CheckpointKind::training);
+  if (!from)
+    return fail(from.error());
+  return load_into(core, from->first, from->second, request.optimizer);
+}
+
+} // namespace
+
+HttpReply save_weights(ServiceCore& core, const HttpCall& call) {
+  const auto request = wire::from_json<SaveWeightsRequest>(call.body);
+  if (!request)
+    return refuse_unread(core, call, request.error());
+  const auto model = core.model(request->model_id);
+  if (!model)
+    return error_reply(model.error());
+  const auto name = request->path.value_or(request->seq_id ? fmt::format("seq{}", *request->seq_id)
+                                                           : core.name_of_save(**model));
+  return core.submit(*model, request->seq_id, digest_of("save_weights", wire::to_json(*request)),
+                     checked_save(core, *request, name));
+}
+
+HttpReply save_weights_for_sampler(ServiceCore& core, const HttpCall& call) {
+  const auto request = wire::from_json<SaveWeightsForSamplerRequest>(call.body);
+  if (!request)
+    return refuse_unread(core, call, request.error());
+  const auto model = core.model(request->model_id);
+  if (!model)
+    return error_reply(model.error());
+  const auto digest = digest_of("save_weights_for_sampler", wire::to_json(*request));
+  return core.submit(*model, request->seq_id, digest,
+                     checked_save(core, *request, **model, digest));
+}
+
+HttpReply load_weights(ServiceCore& core, const HttpCall& call) {
+  const auto request = wire::from_json<LoadWeightsRequest>(call.body);
+  if (!request)
+    return refuse_unread(core, call, request.error());
+  if (!request->model_id)
+    return create_by_load(core, *request);
+  const auto model = core.model(*request->model_id);
+  if (!model)
+    return error_reply(model.error());
+  return core.submit(*model, request->seq_id, digest_of("load_weights", wire::to_json(*request)),
+                     checked_load(core, *request));
+}
+
+HttpReply weights_info(ServiceCore& core, const HttpCall& call) {
+  const auto request = wire::read_json<WeightsInfoRequest>(call.body, "weights_info request",
+                                                           Errc::invalid_argument);
+  if (!request)
+    return error_reply(request.error());
+  const auto path = TinkerPath::parse(request->tinker_path);
+  if (!path)
+    return error_reply(path.error());
+  const auto found = core.checkpoint(request->tinker_path, path->kind);
+  if (!found)
+    return error_reply(found.error());
+  return HttpReply::json(200, wire::write_json(WeightsInfoAnswer{found->second}));
+}
+
+} // namespace calls
+
+} // namespace tinkaf::server

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/future_store.hpp"
+
+#include "api/wire/future.hpp"
+#include "server/ids.hpp"
+#include "server/replies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tinkaf::server {
+
+namespace {
+
+constexpr std::chrono::seconds sweep_interval{1};
+
+HttpReply encoded(const FuturePoll& poll, const std::string& request_id,
+                  const std::string& accept) {
+  auto body = wire::write_future(poll, request_id, accept);
+  if (!body)
+    body = wire::write_future(
+        FutureFailed{.error = "the result cannot be sent: " + body.error().message,
+                     .category = ErrorCategory::server},
+        request_id, accept);
+  return {.content_type = std::move(body->content_type),
+          .body = std::make_shared<const std::string>(std::move(body->body))};
+}
+
+std::size_t size_of(const HttpReply& reply) {
+  return reply.body ? reply.body->size() : 0;
+}
+
+} // namespace
+
+FutureStore::FutureStore(const ServerLimits& limits) : limits_(limits), prefix_(make_uuid()) {}
+
+std::string FutureStore::open() {
+  const std::lock_guard lock{mutex_};
+  auto id = fmt::format("{}:{}", prefix_, ++count_);
+  futures_[id];
+  return id;
+}
+
+void FutureStore::finish(const std::string& request_id, Result<FutureValue> result, TimePoint now) {
+  auto outcome = std::make_shared<Outcome>();
+  if (result)
+    outcome->poll = std::move(*result);
+  else
+    outcome->poll = FutureFailed{.error = std::move(result.error().message),
+                                 .category = result.error().category};
+  std::vector<std::shared_ptr<Poll>> polls;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto it = futures_.find(request_id);
+    if (it == futures_.end() || it->second.outcome || it->second.expired)
+      return;
+    it->second.outcome = outcome;
+    it->second.finished = now;
+    for (auto& poll : std::exchange(it->second.polls, {}))
+      if (!std::exchange(poll->answered, true))
+        polls.push_back(std::move(poll));
+  }
+  for (const auto& poll : polls)
+    deliver(outcome, *poll, now);
+}
+
+void FutureStore::poll(const std::string& request_id, bool metadata_allowed,
+                       const std::string& accept, const Responder& responder, TimePoint now) {
+  auto poll = std::make_shared<Poll>(Poll{responder, request_id, accept, metadata_allowed, false});
+  std::shared_ptr<Outcome> outcome;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto it = futures_.find(request_id);
+    if (it == futures_.end())
+      return responder.send(
+          error_reply(404, fmt::format("request_id: no request is called `{}`", request_id)));
+    auto& future = it->second;
+    if (future.expired)
+      return responder.send(error_reply(
+          410, fmt::format("request_id: the result of `{}` is no longer kept", request_id)));
+    outcome = future.outcome;
+    if (!outcome) {
+      std::erase_if(future.polls, [](const auto& other) { return other->answered; });
+      future.polls.push_back(poll);
+      held_.emplace_back(now + limits_.poll_hold, std::move(poll));
+      return;
+    }
+  }
+  deliver(outcome, *poll, now);
+}
+
+HttpReply FutureStore::encode(Outcome& outcome, const Poll& poll) const {
+  const bool protobuf = poll.accept.find("protobuf") != std::string::npos;
+  const std::lock_guard lock{outcome.mutex};
+  auto& reply = outcome.encoded[protobuf ? 1 : 0];
+  if (!reply)
+    reply = encoded(outcome.poll, poll.request_id, poll.accept);
+  return *reply;
+}
+
+void FutureStore::deliver(const std::shared_ptr<Outcome>& outcome, const Poll& poll,
+                          TimePoint now) {
+  auto reply = encode(*outcome, poll);
+  const auto bytes = size_of(reply);
+  if (poll.metadata_allowed && bytes > limits_.announce_bytes)
+    reply = encoded(FutureTooLarge{static_cast<std::int64_t>(bytes)}, poll.request_id, poll.accept);
+  else
+    note_delivery(poll.request_id, bytes, now);
+  poll.responder.send(std::move(reply));
+}
+
+void FutureStore::note_delivery(const std::string& request_id, std::size_t bytes, TimePoint now) {
+  const std::lock_guard lock{mutex_};
+  const auto it = futures_.find(request_id);
+  if (it == futures_.end() || it->second.expired || it->second.delivered)
+    return;
+  it->second.delivered = now;
+  it->second.bytes = bytes;
+  delivered_.push_back(request_id);
+  delivered_bytes_ += bytes;
+  while (delivered_bytes_ > limits_.delivered_bytes && delivered_.front() != request_id) {
+    const auto oldest = futures_.find(delivered_.front());
+    delivered_.pop_front();
+    if (oldest != futures_.end() && !oldest->second.expired)
+      expire(oldest->second, now);
+  }
+}
+
+void FutureStore::expire(Future& future, TimePoint now) {
+  if (future.delivered)
+    delivered_bytes_ -= future.bytes;
+  future.expired = true;
+  future.finished = now;
+  future.outcome.reset();
+}
+
+void FutureStore::tick(TimePoint now) {
+  std::vector<std::shared_ptr<Poll>> over;
+  {
+    const std::lock_guard lock{mutex_};
+    for (; !held_.empty() && held_.front().first <= now; held_.pop_front())
+      if (!std::exchange(held_.front().second->answered, true))
+        over.push_back(std::move(held_.front().second));
+    if (now - swept_ >= sweep_interval)
+      sweep(now);
+  }
+  for (const auto& poll : over)
+    poll->responder.send(
+        encoded(FuturePending{.queue_state = QueueState::active}, poll->request_id, poll->accept));
+}
+
+void FutureStore::sweep(TimePoint now) {
+  swept_ = now;
+  for (auto it = futures_.begin(); it != futures_.end();) {
+    auto& future = it->second;
+    if (future.expired && now - future.finished >= limits_.expired_memory) {
+      it = futures_.erase(it);
+      continue;
+    }
+    if (future.outcome
+        && (future.delivered ? now - *future.delivered >= limits_.delivered_retention
+                             : now - future.finished >= limits_.undelivered_retention))
+      expire(future, now);
+    ++it;
+  }
+  while (!delivered_.empty()) {
+    const auto oldest = futures_.find(delivered_.front());
+    if (oldest != futures_.end() && !oldest->second.expired)
+      break;
+    delivered_.pop_front();
+  }
+}
+
+void FutureStore::fail_all(const std::string& reason, TimePoint now) {
+  std::vector<std::string> pending;
+  {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [id, future] : futures_)
+      if (!future.outcome && !future.expired)
+        pending.push_back(id);
+  }
+  for (const auto& id : pending)
+    finish(id, fail(Errc::server_error, reason), now);
+}
+
+} // namespace tinkaf::server

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "messages/future.hpp"
+#include "server/http/http_exchange.hpp"
+#include "server/server_options.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tinkaf::server {
+
+/// Results by request id, and the polls that wait for them. Thread-safe; the clock comes in as an
+/// argument.
+class FutureStore {
+public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  explicit FutureStore(const ServerLimits& limits);
+
+  /// Makes an id whose result is to come.
+  [[nodiscard]] std::string open();
+
+  /// Stores a result or a failure and answers the polls that wait for it. A second call for one id
+  /// does nothing.
+  void finish(const std::string& request_id, Result<FutureValue> result, TimePoint now);
+
+  /// Answers a poll now, or keeps it until there is a result or `poll_hold` is over.
+  /// @param metadata_allowed a result beyond `announce_bytes` may be announced with its size first
+  /// @param accept the poll's `Accept` header
+  void poll(const std::string& request_id, bool metadata_allowed, const std::string& accept,
+            const Responder& responder, TimePoint now);
+
+  /// Answers polls that have waited long enough and forgets what is past its retention.
+  void tick(TimePoint now);
+
+  /// Fails all that is pending.
+  void fail_all(const std::string& reason, TimePoint now);
+
+private:
+  struct Poll {
+    Responder responder;
+    std::string request_id;
+    std::string accept;
+    bool metadata_allowed = false;
+    bool answered = false; // guarded by the store's mutex
+  };
+
+  /// A result and its encodings, made when they are first asked for: JSON and protobuf.
+  struct Outcome {
+    FuturePoll poll;
+    std::mutex mutex;
+    std::array<std::optional<HttpReply>, 2> encoded;
+  };
+
+  struct Future {
+    std::shared_ptr<Outcome> outcome; // null: pending, or expired
+    TimePoint finished;
+    std::optional<TimePoint> delivered;
+    std::size_t bytes = 0;
+    bool expired = false;
+    std::vector<std::shared_ptr<Poll>> polls;
+  };
+
+  [[nodiscard]] HttpReply encode(Outcome& outcome, const Poll& poll) const;
+  void deliver(const std::shared_ptr<Outcome>& outcome, const Poll& poll, TimePoint now);
+  void note_delivery(const std::string& request_id, std::size_t bytes, TimePoint now);
+  void expire(Future& future, TimePoint now);
+  void sweep(TimePoint now);
+
+  const ServerLimits limits_;
+  std::mutex mutex_;
+  std::map<std::string, Future> futures_;
+
+  // Polls in the order in which their time is over, answered ones too.
+  std::deque<std::pair<TimePoint, std::shared_ptr<Poll>>> held_;
+
+  std::deque<std::string> delivered_; // oldest first, expired ones too
+  std::size_t delivered_bytes_ = 0;
+  TimePoint swept_;
+  std::string prefix_;
+  std::uint64_t count_ = 0;
+};
+
+} // namespace tinkaf::server

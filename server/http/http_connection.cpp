@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/http_connection.hpp"
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tinkaf::server {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+
+namespace {
+
+/// How much of a refused body is read and dropped, so that the client gets to see the refusal and
+/// not a broken connection.
+constexpr std::size_t most_discarded = std::size_t{256} << 20;
+
+std::string lower(beast::string_view text) {
+  std::string out{text.data(), text.size()};
+  std::transform(out.begin(), out.end(), out.begin(), [](char x) {
+    return x >= 'A' && x <= 'Z' ? static_cast<char>(x - 'A' + 'a') : x;
+  });
+  return out;
+}
+
+HttpReply refusal(int status, std::string_view detail) {
+  return HttpReply::json(status, fmt::format(R"({{"detail":"{}","category":"user"}})", detail));
+}
+
+} // namespace
+
+void HttpConnections::add(std::shared_ptr<HttpConnection> connection) {
+  const std::lock_guard lock{mutex_};
+  if (!winding_up_)
+    connections_.insert(std::move(connection));
+}
+
+void HttpConnections::remove(const std::shared_ptr<HttpConnection>& connection) {
+  const std::lock_guard lock{mutex_};
+  connections_.erase(connection);
+  if (connections_.empty())
+    none_.notify_all();
+}
+
+void HttpConnections::wind_up() {
+  const std::lock_guard lock{mutex_};
+  winding_up_ = true;
+  for (const auto& connection : connections_)
+    connection->post_wind_up();
+}
+
+bool HttpConnections::wait_for_none(std::chrono::milliseconds limit) {
+  std::unique_lock lock{mutex_};
+  return none_.wait_for(lock, limit, [this] { return connections_.empty(); });
+}
+
+void HttpConnections::close() {
+  std::set<std::shared_ptr<HttpConnection>> all;
+  const std::lock_guard lock{mutex_};
+  closed_ = true;
+  all.swap(connections_);
+  for (const auto& connection : all)
+    connection->post_close();
+}
+
+void HttpConnections::deliver(const std::weak_ptr<HttpConnection>& connection, HttpReply reply) {
+  const std::lock_guard lock{mutex_};
+  if (closed_)
+    return;
+  if (const auto target = connection.lock())
+    target->post_reply(std::move(reply));
+}
+
+bool HttpConnections::winding_up() const {
+  const std::lock_guard lock{mutex_};
+  return winding_up_;
+}
+
+HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpConnections> all)
+    : stream_(std::move(socket)), all_(std::move(all)) {}
+
+void HttpConnection::start() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_header(); });
+}
+
+void HttpConnection::post_reply(HttpReply reply) {
+  asio::post(stream_.get_executor(),
+             [self = shared_from_this(), reply = std::move(reply)]() mutable {
+               self->write(std::move(reply));
+             });
+}
+
+void HttpConnection::post_wind_up() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] {
+    self->last_ = true;
+    if (self->idle_)
+      self->close();
+  });
+}
+
+void HttpConnection::post_close() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
+}
+
+void HttpConnection::read_header() {
+  if (all_->winding_up())
+    return close();
+  idle_ = true;
+  parser_.emplace();
+  parser_->body_limit(all_->options().max_body);
+  parser_->header_limit(static_cast<std::uint32_t>(all_->options().max_header));
+  stream_.expires_after(all_->options().keep_alive);
+  http::async_read_header(
+      stream_, buffer_, *parser_,
+      [self = shared_from_this()](ErrorCode error, std::size_t) { self->on_header(error); });
+}
+
+void HttpConnection::on_header(ErrorCode error) {
+  if (error)
+    return on_broken(error);
+  idle_ = false;
+  const auto& request = parser_->get();
+  const std::string target{request.target().data(), request.target().size()};
+  const auto mark = target.find('?');
+  call_ = {};
+  call_.method.assign(request.method_string().data(), request.method_string().size());
+  call_.path = target.substr(0, mark);
+  if (mark != std::string::npos)
+    call_.query = target.substr(mark + 1);
+  for (const auto& field : request)
+    call_.headers.emplace_back(lower(field.name_string()),
+                               std::string{field.value().data(), field.value().size()});
+  last_ = last_ || !parser_->keep_alive();
+  if (all_->options().refuse)
+    if (auto reply = all_->options().refuse(call_))
+      return refuse(std::move(*reply));
+  if (parser_->is_done())
+    return on_body();
+  invite_body();
+}
+
+void HttpConnection::invite_body() {
+  if (!beast::iequals(parser_->get()[http::field::expect], "100-continue"))
+    return read_body();
+  static constexpr std::string_view invitation = "HTTP/1.1 100 Continue\r\n\r\n";
+  stream_.expires_after(all_->options().stall);
+  asio::async_write(stream_, asio::buffer(invitation),
+                    [self = shared_from_this()](ErrorCode error, std::size_t) {
+                      if (error)
+                        self->close();
+                      else
+                        self->read_body();
+                    });
+}
+
+void HttpConnection::read_body() {
+  parser_->eager(true);
+  stream_.expires_after(all_->options().stall);
+  http::async_read_some(stream_, buffer_, *parser_,
+                        [self = shared_from_this()](ErrorCode error, std::size_t) {
+                          if (error && error != http::error::need_buffer)
+                            self->on_broken(error);
+                          else if (self->parser_->is_done())
+                            self->on_body();
+                          else
+                            self->read_body();
+                        });
+}
+
+void HttpConnection::on_body() {
+  stream_.expires_never();
+  call_.body = std::move(parser_->get().body());
+  auto responder = Responder{[all = all_, self = weak_from_this()](HttpReply reply) {
+    all->deliver(self, std::move(reply));
+  }};
+  all_->options().handle(std::move(call_), std::move(responder));
+}
+
+void HttpConnection::on_broken(ErrorCode error) {
+  if (error == http::error::body_limit)
+    return refuse(refusal(413, fmt::format("the body is larger than {} bytes, which is the most "
+                                           "that this server takes",
+                                           all_->options().max_body)));
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return refuse(refusal(431, fmt::format("request line and headers are larger than {} bytes, "
+                                           "which is the most that this server takes",
+                                           all_->options().max_header)));
+  const auto& parsing = http::make_error_code(http::error::bad_method).category();
+  if (error.category() == parsing && error != http::error::end_of_stream
+      && error != http::error::partial_message)
+    return refuse(refusal(400, fmt::format("this is not an HTTP request: {}", error.message())));
+  close();
+}
+
+void HttpConnection::refuse(HttpReply reply) {
+  idle_ = false;
+  last_ = true;
+  unread_ = true;
+  write(std::move(reply));
+}
+
+void HttpConnection::write(HttpReply reply) {
+  body_ = std::move(reply.body);
+  const auto size = body_ ? body_->size() : 0;
+  auto& response = response_.emplace();
+  response.version(11);
+  response.result(static_cast<unsigned>(reply.status));
+  if (size > 0)
+    response.set(http::field::content_type, reply.content_type);
+  for (const auto& [name, value] : reply.headers)
+    response.set(name, value);
+  response.keep_alive(!last_);
+  response.content_length(size);
+  if (call_.method != "HEAD" && size > 0)
+    response.body() = {body_->data(), size};
+  serializer_.emplace(response);
+  write_some();
+}
+
+void HttpConnection::write_some() {
+  stream_.expires_after(all_->options().stall);
+  http::async_write_some(stream_, *serializer_,
+                         [self = shared_from_this()](ErrorCode error, std::size_t) {
+                           if (error && error != http::error::end_of_stream)
+                             self->close();
+                           else if (self->serializer_->is_done())
+                             self->on_written();
+                           else
+                             self->write_some();
+                         });
+}
+
+void HttpConnection::on_written() {
+  serializer_.reset();
+  response_.reset();
+  body_.reset();
+  if (!last_)
+    return read_header();
+  if (!unread_)
+    return close();
+  ErrorCode ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  linger();
+}
+
+void HttpConnection::linger() {
+  stream_.expires_after(
+      std::min<std::chrono::milliseconds>(all_->options().stall, std::chrono::seconds{2}));
+  stream_.async_read_some(asio::buffer(scratch_),
+                          [self = shared_from_this()](ErrorCode error, std::size_t size) {
+                            self->discarded_ += size;
+                            if (error || self->discarded_ > most_discarded)
+                              self->close();
+                            else
+                              self->linger();
+                          });
+}
+
+void HttpConnection::close() {
+  ErrorCode ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  stream_.close();
+  all_->remove(shared_from_this());
+}
+
+} // namespace tinkaf::server

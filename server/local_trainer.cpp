@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/local_trainer.hpp"
+
+#include "server/model/adapter.hpp"
+#include "server/model/engine.hpp"
+
+#include <utility>
+
+namespace tinkaf::server {
+
+namespace {
+
+class LocalSnapshot : public Snapshot {
+public:
+  explicit LocalSnapshot(std::shared_ptr<const model::AdapterWeights> weights)
+      : weights_(std::move(weights)) {}
+
+  const std::shared_ptr<const model::AdapterWeights>& weights() const noexcept {
+    return weights_;
+  }
+
+private:
+  std::shared_ptr<const model::AdapterWeights> weights_;
+};
+
+class LocalModel : public TrainedModel {
+public:
+  LocalModel(model::Adapter adapter, std::shared_ptr<model::ThreadPool> pool)
+      : adapter_(std::move(adapter)), pool_(std::move(pool)) {}
+
+  LoraConfig config() const override {
+    return adapter_.config();
+  }
+  std::int64_t step_count() const override {
+    return adapter_.step_count();
+  }
+  Result<ForwardBackwardOutput> forward_backward(std::span<const Datum> data, LossFn loss_fn,
+                                                 const std::optional<LossFnConfig>& config,
+                                                 bool forward_only, std::stop_token stop) override {
+    return model::forward_backward(adapter_, data, loss_fn, config, forward_only, *pool_, stop);
+  }
+  Result<OptimStepResponse> optim_step(const AdamParams& params) override {
+    return model::optim_step(adapter_, params);
+  }
+  Result<void> save(const std::filesystem::path& folder, bool with_optimizer) override {
+    return adapter_.save(folder, with_optimizer);
+  }
+  std::shared_ptr<const Snapshot> snapshot() override {
+    return std::make_shared<LocalSnapshot>(adapter_.snapshot());
+  }
+
+private:
+  model::Adapter adapter_;
+  std::shared_ptr<model::ThreadPool> pool_;
+};
+
+class LocalTrainer : public Trainer {
+public:
+  LocalTrainer(std::shared_ptr<const model::BaseModel> base,
+               std::shared_ptr<model::ThreadPool> pool)
+      : base_(std::move(base)), pool_(std::move(pool)) {}
+
+  std::string name() const override {
+    return base_->name();
+  }
+  std::string arch() const override {
+    return "llama";
+  }
+  std::int64_t max_context_length() const override {
+    return static_cast<std::int64_t>(base_->max_context_length());
+  }
+  Result<void> check_loss_config(LossFn loss_fn,
+                                 const std::optional<LossFnConfig>& config) const override {
+    return model::check_loss_config(loss_fn, config);
+  }
+  Result<void> check_datum(const Datum& datum, LossFn loss_fn, std::size_t index) const override {
+    return model::check_datum(*base_, datum, loss_fn, index);
+  }
+  Result<void> check_sample(const SampleRequest& request) const override {
+    return model::check_sample(*base_, request);
+  }
+  Result<std::unique_ptr<TrainedModel>> create(const LoraConfig& config) override {
+    return wrap(model::Adapter::create(base_, config));
+  }
+  Result<std::unique_ptr<TrainedModel>> load(const std::filesystem::path& folder,
+                                             bool with_optimizer) override {
+    return wrap(model::Adapter::load(base_, folder, with_optimizer));
+  }
+  Result<std::shared_ptr<const Snapshot>>
+  load_snapshot(const std::filesystem::path& folder) override {
+    auto weights = model::AdapterWeights::load(base_, folder);
+    if (!weights)
+      return fail(weights.error());
+    return std::make_shared<const LocalSnapshot>(std::move(*weights));
+  }
+  Result<SampleResponse> sample(const std::shared_ptr<const Snapshot>& weights,
+                                const SampleRequest& request, std::stop_token stop) override {
+    const auto* local = dynamic_cast<const LocalSnapshot*>(weights.get());
+    return model::sample(*base_, local != nullptr ? local->weights() : nullptr, request, *pool_,
+                         stop);
+  }
+
+private:
+  Result<std::unique_ptr<TrainedModel>> wrap(Result<model::Adapter> adapter) const {
+    if (!adapter)
+      return fail(adapter.error());
+    return std::make_unique<LocalModel>(std::move(*adapter), pool_);
+  }
+
+  std::shared_ptr<const model::BaseModel> base_;
+  std::shared_ptr<model::ThreadPool> pool_;
+};
+
+} // namespace
+
+std::shared_ptr<Trainer> make_local_trainer(std::shared_ptr<const model::BaseModel> base,
+                                            std::shared_ptr<model::ThreadPool> pool) {
+  return std::make_shared<LocalTrainer>(std::move(base), std::move(pool));
+}
+
+} // namespace tinkaf::server

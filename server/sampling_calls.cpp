@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wire/json.hpp"
+#include "server/calls.hpp"
+#include "server/digest.hpp"
+#include "server/ids.hpp"
+#include "server/replies.hpp"
+
+#include <fmt/format.h>
+
+// Samplers and their samples.
+
+namespace tinkaf::server::calls {
+
+namespace {
+
+/// What to sample from, by the name of a base or by a path, which decides if both are given.
+Result<Sampler> find_weights(const ServiceCore& core, const std::optional<std::string>& base_model,
+                             const std::optional<std::string>& model_path) {
+  if (!model_path) {
+    if (!base_model)
+      return fail(Errc::invalid_argument, "base_model or model_path: one of them is needed");
+    auto trainer = core.trainer(*base_model);
+    if (!trainer)
+      return fail(std::move(trainer.error()));
+    return Sampler{.id = "base " + *base_model, .trainer = std::move(*trainer)};
+  }
+  const auto found = core.checkpoint(*model_path, CheckpointKind::sampler);
+  if (!found)
+    return fail(found.error());
+  const auto& [path, info] = *found;
+  if (base_model && *base_model != info.base_model)
+    return fail(Errc::invalid_argument, fmt::format("base_model: is `{}`, but {} belongs to `{}`",
+                                                    *base_model, path.str(), info.base_model));
+  auto trainer = core.trainer(info.base_model);
+  if (!trainer)
+    return fail(std::move(trainer.error()));
+  auto folder = core.state->find(path, StateFolder::Clock::now());
+  if (!folder)
+    return fail(std::move(folder.error()));
+  return Sampler{.id = path.str(), .trainer = std::move(*trainer), .folder = std::move(*folder)};
+}
+
+Result<std::shared_ptr<Sampler>> find_sampler(ServiceCore& core, const AsampleRequest& request) {
+  if (request.sampling_session_id)
+    return core.sampler(*request.sampling_session_id);
+  if (request.base_model.has_value() == request.model_path.has_value())
+    return fail(Errc::invalid_argument, "asample request: without `sampling_session_id`, exactly "
+                                        "one of `base_model` and `model_path` is needed");
+  return find_weights(core, request.base_model, request.model_path).map([](Sampler&& x) {
+    return std::make_shared<Sampler>(std::move(x));
+  });
+}
+
+} // namespace
+
+HttpReply create_sampling_session(ServiceCore& core, const HttpCall& call) {
+  const auto request = wire::from_json<CreateSamplingSessionRequest>(call.body);
+  if (!request)
+    return error_reply(request.error());
+  const auto number = request->sampling_session_seq_id;
+  if (number < 0)
+    return error_reply(
+        400, fmt::format("sampling_session_seq_id: must be at least 0, but is {}", number));
+  if (auto known = core.touch(request->session_id); !known)
+    return error_reply(known.error());
+  auto sampler = find_weights(core, request->base_model, request->model_path);
+  if (!sampler)
+    return error_reply(sampler.error());
+  sampler->session_id = request->session_id;
+  sampler->id = SessionTable::id_of(request->session_id, SessionTable::Kind::sampler, number);
+  return core.add_sampler(number, digest_of("create_sampling_session", wire::to_json(*request)),
+                          std::move(*sampler));
+}
+
+HttpReply asample(ServiceCore& core, const HttpCall& call) {
+  const auto request = wire::from_json<AsampleRequest>(call.body);
+  if (!request)
+    return error_reply(request.error());
+  if (request->seq_id && *request->seq_id < 0)
+    return error_reply(400, fmt::format("seq_id: must be at least 0, but is {}", *request->seq_id));
+  const auto sampler = find_sampler(core, *request);
+  if (!sampler)
+    return error_reply(sampler.error());
+  if (auto good = (*sampler)->trainer->check_sample(request->sample); !good)
+    return error_reply(good.error());
+  const auto json = wire::to_json(*request);
+  if (!json)
+    return error_reply(400, json.error().message);
+  auto sample = request->sample;
+  if (!sample.sampling_params.seed)
+    sample.sampling_params.seed = draw_seed();
+  return core.submit_sample(*sampler, request->seq_id, digest_of("asample", *json),
+                            std::move(sample));
+}
+
+} // namespace tinkaf::server::calls

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wire/json.hpp"
+#include "server/replies.hpp"
+#include "server/service_core.hpp"
+
+#include <fmt/format.h>
+
+// The part of the core that deals with checkpoints and samplers.
+
+namespace tinkaf::server {
+
+namespace {
+
+constexpr auto sampler_kind = SessionTable::Kind::sampler;
+
+HttpReply sampler_reply(const std::string& id) {
+  return HttpReply::json(200, wire::to_json(CreateSamplingSessionResponse{id}));
+}
+
+} // namespace
+
+std::string ServiceCore::name_of_save(Model& model) {
+  const std::lock_guard lock{mutex_};
+  return fmt::format("save{}", ++model.unnumbered_saves);
+}
+
+Result<CheckpointNames::Hold> ServiceCore::take_name(const TinkerPath& path, bool overwrite) {
+  if (!overwrite && state->info(path, StateFolder::Clock::now()))
+    return fail(Errc::conflict,
+                fmt::format("path: the checkpoint `{}` of the model `{}` exists already; choose "
+                            "another name, or overwrite it",
+                            path.name, path.training_run_id));
+  auto hold = names_.take(path);
+  if (!hold && !overwrite)
+    return fail(Errc::conflict,
+                fmt::format("path: the checkpoint `{}` of the model `{}` is being written already",
+                            path.name, path.training_run_id));
+  return hold; // two overwrites in a row need but one hold
+}
+
+Result<std::pair<TinkerPath, CheckpointInfo>> ServiceCore::checkpoint(const std::string& text,
+                                                                      CheckpointKind kind) const {
+  auto path = TinkerPath::parse(text);
+  if (!path)
+    return fail(path.error());
+  const auto now = StateFolder::Clock::now();
+  if (path->kind != kind) {
+    auto sibling = *path;
+    sibling.kind = kind;
+    const bool training = kind == CheckpointKind::training;
+    return fail(Errc::invalid_argument,
+                fmt::format("path: {} is a checkpoint to {}, but one to {} is needed{}", text,
+                            training ? "sample from" : "train on",
+                            training ? "train on" : "sample from",
+                            state->info(sibling, now) ? ": " + sibling.str()
+                                                      : fmt::format(" ({}/…)", to_string(kind))));
+  }
+  auto info = state->info(*path, now);
+  if (!info && info.error().code == Errc::not_found && names_.is_taken(*path))
+    return fail_with(425, fmt::format("path: the checkpoint {} is still being written", text));
+  if (!info)
+    return fail(std::move(info.error()));
+  return std::pair{std::move(*path), std::move(*info)};
+}
+
+Result<void> ServiceCore::claim_sampler(const std::string& session_id, std::int64_t number,
+                                        const std::string& digest) {
+  if (!sessions_.touch(session_id, Clock::now()))
+    return fail(Errc::not_found,
+                fmt::format("session_id: there is no session `{}`, or it has ended", session_id));
+  const auto* claim = sessions_.find(session_id, sampler_kind, number);
+  if (claim != nullptr && claim->digest != digest)
+    return fail(Errc::conflict,
+                fmt::format("sampling_session_seq_id: {} was used for another request", number));
+  sessions_.claim(session_id, sampler_kind, number, {digest, {}});
+  return {};
+}
+
+HttpReply ServiceCore::add_sampler(std::int64_t number, const std::string& digest,
+                                   Sampler sampler) {
+  const std::lock_guard lock{mutex_};
+  if (auto claimed = claim_sampler(sampler.session_id, number, digest); !claimed)
+    return error_reply(claimed.error());
+  const auto id = sampler.id;
+  samplers_.try_emplace(id, std::make_shared<Sampler>(std::move(sampler)));
+  return sampler_reply(id);
+}
+
+bool ServiceCore::add_claimed(Sampler sampler) {
+  const std::lock_guard lock{mutex_};
+  if (!sessions_.touch(sampler.session_id, Clock::now()))
+    return false;
+  const auto id = sampler.id;
+  samplers_.try_emplace(id, std::make_shared<Sampler>(std::move(sampler)));
+  return true;
+}
+
+Result<std::shared_ptr<Sampler>> ServiceCore::sampler(const std::string& id) {
+  const std::lock_guard lock{mutex_};
+  const auto found = samplers_.find(id);
+  if (found == samplers_.end())
+    return fail(Errc::not_found,
+                fmt::format("sampling_session_id: there is no sampling session `{}`", id));
+  sessions_.touch(found->second->session_id, Clock::now());
+  return found->second;
+}
+
+HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
+                                     std::optional<std::int64_t> seq_id, const std::string& digest,
+                                     SampleRequest request) {
+  const std::lock_guard lock{mutex_};
+  if (seq_id)
+    if (const auto known = sampler->samples.find(*seq_id); known != sampler->samples.end()) {
+      if (known->second.digest != digest)
+        return error_reply(409, fmt::format("seq_id: {} was used for another sample", *seq_id));
+      return HttpReply::json(200, wire::to_json(FutureRef{known->second.request_id, {}}));
+    }
+  if (unfinished_samples_ >= options.limits.max_queued_samples)
+    return error_reply(429, fmt::format("{} samples wait already", unfinished_samples_.load()));
+  ++unfinished_samples_;
+  auto request_id = futures.open();
+  if (seq_id)
+    sampler->samples[*seq_id] = {digest, request_id};
+  run(sampler->id, request_id,
+      [this, sampler, request = std::move(request)](std::stop_token stop) -> Result<FutureValue> {
+        --unfinished_samples_;
+        std::shared_ptr<const Snapshot> weights;
+        if (!sampler->folder.empty()) {
+          auto loaded = snapshots.get(*sampler->trainer, sampler->folder);
+          if (!loaded)
+            return fail(std::move(loaded.error()));
+          weights = std::move(*loaded);
+        }
+        return sampler->trainer->sample(weights, request, stop).map([](SampleResponse&& x) {
+          return FutureValue{std::move(x)};
+        });
+      });
+  return HttpReply::json(200, wire::to_json(FutureRef{request_id, {}}));
+}
+
+} // namespace tinkaf::server

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/session_table.hpp"
+
+#include "server/ids.hpp"
+
+#include <fmt/format.h>
+
+namespace tinkaf::server {
+
+std::string SessionTable::create(TimePoint now) {
+  auto id = make_uuid();
+  sessions_[id].last_seen = now;
+  return id;
+}
+
+bool SessionTable::touch(const std::string& session_id, TimePoint now) {
+  const auto it = sessions_.find(session_id);
+  if (it == sessions_.end())
+    return false;
+  it->second.last_seen = now;
+  return true;
+}
+
+const SessionTable::Claim* SessionTable::find(const std::string& session_id, Kind kind,
+                                              std::int64_t number) const {
+  const auto& claims = sessions_.at(session_id).claims;
+  const auto it = claims.find({kind, number});
+  return it == claims.end() ? nullptr : &it->second;
+}
+
+void SessionTable::claim(const std::string& session_id, Kind kind, std::int64_t number,
+                         Claim claim) {
+  sessions_.at(session_id).claims[{kind, number}] = std::move(claim);
+}
+
+std::vector<std::string> SessionTable::expire(TimePoint now, std::chrono::milliseconds limit) {
+  std::vector<std::string> ended;
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    if (now - it->second.last_seen < limit) {
+      ++it;
+      continue;
+    }
+    ended.push_back(it->first);
+    it = sessions_.erase(it);
+  }
+  return ended;
+}
+
+std::string SessionTable::id_of(std::string_view session_id, Kind kind, std::int64_t number) {
+  return fmt::format("{}:{}:{}", session_id, kind == Kind::model ? "train" : "sample", number);
+}
+
+} // namespace tinkaf::server

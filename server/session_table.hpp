@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tinkaf::server {
+
+/// Sessions, when they were last heard of, and what was made in them under which number. Not
+/// thread-safe; the clock comes in as an argument.
+class SessionTable {
+public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  /// What a session counts; the two have numbers of their own.
+  enum class Kind : std::uint8_t { model, sampler };
+
+  /// Who has taken a number.
+  struct Claim {
+    /// Tells payloads apart.
+    std::string digest;
+
+    /// Of the request that made it; empty if that was answered at once.
+    std::string request_id;
+  };
+
+  /// Opens a session and returns its id.
+  [[nodiscard]] std::string create(TimePoint now);
+
+  /// Notes a sign of life; false if there is no such session.
+  bool touch(const std::string& session_id, TimePoint now);
+
+  /// Who has taken the number; nothing if nobody has.
+  /// @pre the session exists
+  [[nodiscard]] const Claim* find(const std::string& session_id, Kind kind,
+                                  std::int64_t number) const;
+
+  /// @pre the session exists
+  void claim(const std::string& session_id, Kind kind, std::int64_t number, Claim claim);
+
+  /// Closes the sessions that were last heard of `limit` ago or longer, and returns their ids.
+  [[nodiscard]] std::vector<std::string> expire(TimePoint now, std::chrono::milliseconds limit);
+
+  /// `<session>:train:<number>` or `<session>:sample:<number>`
+  [[nodiscard]] static std::string id_of(std::string_view session_id, Kind kind,
+                                         std::int64_t number);
+
+private:
+  struct Session {
+    TimePoint last_seen;
+    std::map<std::pair<Kind, std::int64_t>, Claim> claims;
+  };
+
+  std::map<std::string, Session> sessions_;
+};
+
+} // namespace tinkaf::server
