@@ -2,34 +2,60 @@
 #include "cli/signals.hpp"
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
+#include <system_error>
 
+#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 namespace tinkaf::cli {
 
+namespace {
+
+/// Write end of the pipe of the one `StopSignals`; written by whichever thread a signal hits.
+std::atomic<int> signal_pipe{-1};
+
+void on_signal(int number) {
+  const int saved = errno;
+  const auto byte = static_cast<char>(number);
+  [[maybe_unused]] const auto written = ::write(signal_pipe, &byte, 1);
+  errno = saved;
+}
+
+void set_action(int number, void (*action)(int)) {
+  struct sigaction wanted {};
+  wanted.sa_handler = action;
+  wanted.sa_flags = SA_RESTART;
+  ::sigaction(number, &wanted, nullptr);
+}
+
+} // namespace
+
 StopSignals::StopSignals(std::chrono::milliseconds patience) {
-  auto set = sigset_t{};
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  // A reader that goes away (`| head`) is an error of the write, not the end of the process.
-  ::signal(SIGPIPE, SIG_IGN);
-  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
+  auto ends = std::array<int, 2>{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    throw std::system_error{errno, std::generic_category(), "pipe"};
+  signals_ = ends[0];
+  signal_pipe = ends[1];
   end_ = ::eventfd(0, EFD_CLOEXEC);
   thread_ = std::thread{[this, patience] { watch(patience); }};
+  set_action(SIGINT, on_signal);
+  set_action(SIGTERM, on_signal);
+  // A reader that goes away (`| head`) is an error of the write, not the end of the process.
+  set_action(SIGPIPE, SIG_IGN);
 }
 
 StopSignals::~StopSignals() {
+  set_action(SIGINT, SIG_DFL);
+  set_action(SIGTERM, SIG_DFL);
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(end_, &one, sizeof one);
   thread_.join();
+  ::close(signal_pipe.exchange(-1));
   ::close(signals_);
   ::close(end_);
 }
@@ -45,12 +71,12 @@ void StopSignals::watch(std::chrono::milliseconds patience) {
       return;
     if (ready == 0)
       ::_exit(exit_code());
-    auto info = signalfd_siginfo{};
-    if (::read(signals_, &info, sizeof info) != sizeof info)
+    char number = 0;
+    if (::read(signals_, &number, 1) != 1)
       continue;
     if (received_ != 0)
       ::_exit(exit_code());
-    received_ = static_cast<int>(info.ssi_signo);
+    received_ = number;
     stop_.request_stop();
     timeout = static_cast<int>(patience.count());
   }

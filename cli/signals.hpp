@@ -13,7 +13,7 @@ namespace tinkaf::cli {
 /// The first signal asks for a stop. A second one, or a program that has not ended `patience`
 /// later, ends the process at once: whatever hangs, ^C works.
 ///
-/// Make it before any other thread, since threads inherit which signals are blocked.
+/// Works whichever thread a signal hits, those of libraries included. One at a time.
 class StopSignals {
 public:
   explicit StopSignals(std::chrono::milliseconds patience = std::chrono::milliseconds{4'500});
