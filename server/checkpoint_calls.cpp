@@ -59,6 +59,8 @@ Operation save_as(ServiceCore& core, const TinkerPath& path,
   return {
       .compute = [&core, path, ttl_seconds, hold,
                   result](Model& model, const std::stop_token&) -> Result<FutureValue> {
+        // Let go before the result is told, so that who has seen it can use the name.
+        const auto name = std::move(*hold);
         const bool training = path.kind == CheckpointKind::training;
         const auto now = StateFolder::Clock::to_time_t(StateFolder::Clock::now());
         CheckpointInfo info{.base_model = model.trainer->name(),

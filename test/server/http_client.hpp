@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace tinkaf::test {
+
+/// One answer as it came. Status 0: the server closed the connection without one.
+struct HttpAnswer {
+  int status = 0;
+
+  /// Names in lower case.
+  std::map<std::string, std::string> headers;
+  std::string body;
+};
+
+/// One connection to a server of this machine, blocking; what is sent may be no HTTP at all.
+class HttpClient {
+public:
+  explicit HttpClient(std::uint16_t port);
+  ~HttpClient();
+  HttpClient(HttpClient&& other) noexcept;
+  HttpClient& operator=(HttpClient&& other) noexcept;
+
+  void send(std::string_view bytes);
+  void send(std::string_view method, std::string_view path, std::string_view body,
+            const std::map<std::string, std::string>& headers = {});
+
+  /// Waits for an answer, at most half a minute.
+  [[nodiscard]] HttpAnswer receive();
+
+  /// Sends and receives.
+  [[nodiscard]] HttpAnswer call(std::string_view method, std::string_view path,
+                                std::string_view body = {},
+                                const std::map<std::string, std::string>& headers = {}) {
+    send(method, path, body, headers);
+    return receive();
+  }
+
+  /// True if the server has closed the connection or does so within half a minute.
+  [[nodiscard]] bool is_closed();
+
+private:
+  bool receive_some();
+
+  int socket_ = -1;
+  std::string pending_;
+};
+
+} // namespace tinkaf::test
