@@ -272,6 +272,13 @@ void ServiceCore::tick() {
       end_session(session_id);
 }
 
+ServiceCore::~ServiceCore() {
+  stop();
+  // An operation that waits for a number holds its model, whose queue holds the operation.
+  for (const auto& [id, model] : models_)
+    (void)model->queue.take_waiting();
+}
+
 void ServiceCore::stop() {
   if (stopping_.exchange(true))
     return;

@@ -99,6 +99,9 @@ public:
 
   ServiceCore(const ServerOptions& settings, std::vector<std::shared_ptr<Trainer>> bases,
               std::unique_ptr<StateFolder> folder);
+  ~ServiceCore();
+  ServiceCore(const ServiceCore&) = delete;
+  ServiceCore& operator=(const ServiceCore&) = delete;
 
   // Sessions.
 
