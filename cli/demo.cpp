@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.hpp"
 #include "cli/held_out.hpp"
+#include "cli/limits.hpp"
 #include "cli/loss_curve.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
@@ -146,7 +147,7 @@ void add_demo(CLI::App& parent, Command& run) {
   command->add_option("--out", job.out, "Folder of the run [tinkaf-demo/TIME]");
   add_service_options(*command, arguments->service);
   command->add_option("--steps", job.settings.steps, "Optimizer steps")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command->add_option("--seed", job.settings.seed, "Seed")->capture_default_str();
   command->callback([&run, arguments] {

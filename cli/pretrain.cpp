@@ -2,6 +2,7 @@
 #include "server/model/pretrain.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/limits.hpp"
 #include "cli/report.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ void add_pretrain(CLI::App& parent, Command& run) {
   command->add_option("--out", options->output, "Folder for the model")->required();
   command->add_option("--work", options->work, "Folder for the state of the run [OUT/work]");
   command->add_option("--steps", options->steps, "Optimizer steps")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed")->capture_default_str();
   command->add_option("--threads", options->threads, "Threads; 0 takes all cores")

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/connection.hpp"
 #include "cli/held_out.hpp"
+#include "cli/limits.hpp"
 #include "cli/report.hpp"
 #include "messages/tinker_path.hpp"
 
@@ -115,9 +116,9 @@ void add_sample(CLI::App& parent, Command& run) {
   command->add_option("--prompt", arguments->prompt, "Text to go on from")->required();
   add_service_options(*command, arguments->service);
   command->add_option("--max-tokens", arguments->max_tokens, "Most new tokens [the model's limit]")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--temperature", arguments->temperature, "0 takes the likeliest token")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least_zero())
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "Same seed, same text [drawn by the service]");
   command->add_flag("--chat", arguments->chat, "Take the prompt for a message of a user");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.hpp"
+#include "cli/limits.hpp"
 #include "cli/report.hpp"
 #include "cli/sft_command.hpp"
 
@@ -84,21 +85,21 @@ void add_train(CLI::App& parent, Command& run) {
       ->required();
   command->add_option("--steps", job.settings.steps, "Optimizer steps")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--out", job.out, "Folder for metrics.jsonl and checkpoints.jsonl")
       ->required();
   add_service_options(*command, arguments->service);
   command->add_option("--lora-rank", job.lora_rank, "Rank of the adapter, a power of two")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command->add_option("--lr", job.settings.adam.learning_rate, "Learning rate at the start")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least_zero())
       ->capture_default_str();
   command->add_option("--lr-schedule", arguments->schedule, "constant, linear or cosine")
       ->check(CLI::IsMember({"constant", "linear", "cosine"}))
       ->capture_default_str();
   command->add_option("--batch", job.settings.batch_size, "Rows in a batch")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command->add_option("--seed", job.settings.seed, "Seed of the adapter and of the rows' order")
       ->capture_default_str();
