@@ -25,8 +25,8 @@ void check_gradient(const ModelConfig& config, const std::vector<Datum>& data, L
   const auto start = adapter.weights().parameters();
   const auto& layout = adapter.weights().layout();
   for (const auto& x : layout.linears)
-    for (const auto& [first, size] : {std::pair{x.a, layout.rank * x.in},
-                                      std::pair{x.b, x.out * layout.rank}}) {
+    for (const auto& [first, size] :
+         {std::pair{x.a, layout.rank * x.in}, std::pair{x.b, x.out * layout.rank}}) {
       Random random{mix(5, first)};
       std::vector<float> direction(size);
       double squares = 0.0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/model/kernels.hpp"
-#include "server/model/thread_pool.hpp"
 
+#include "server/model/thread_pool.hpp"
 #include "test/catch.hpp"
 
 #include <atomic>

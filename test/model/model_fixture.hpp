@@ -4,7 +4,6 @@
 #include "server/model/engine.hpp"
 #include "server/model/random.hpp"
 #include "server/model/random_model.hpp"
-
 #include "test/catch.hpp"
 
 #include <rapidjson/document.h>
