@@ -127,8 +127,8 @@ OperationQueue::Operation ServiceCore::ordered(const std::shared_ptr<Model>& mod
                                                Operation operation) {
   auto request_id = futures.open();
   ++model->unfinished;
-  auto compute = [this, model, compute = std::move(operation.compute)](
-                     std::stop_token stop) -> Result<FutureValue> {
+  auto compute =
+      [model, compute = std::move(operation.compute)](std::stop_token stop) -> Result<FutureValue> {
     if (!model->trained)
       return fail(model->missing);
     try {

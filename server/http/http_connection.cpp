@@ -190,8 +190,8 @@ void HttpConnection::on_broken(ErrorCode error) {
     return refuse(refusal(431, fmt::format("request line and headers are larger than {} bytes, "
                                            "which is the most that this server takes",
                                            all_->options().max_header)));
-  const auto& parsing = http::make_error_code(http::error::bad_method).category();
-  if (error.category() == parsing && error != http::error::end_of_stream
+  const ErrorCode of_parsing = http::error::bad_method;
+  if (error.category() == of_parsing.category() && error != http::error::end_of_stream
       && error != http::error::partial_message)
     return refuse(refusal(400, fmt::format("this is not an HTTP request: {}", error.message())));
   close();

@@ -171,7 +171,7 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& p
   SafetensorsReader out;
   out.path_ = path;
   HeaderReader reader{path, size - length_bytes - header_size};
-  for (const auto& member : document.GetObject()) {
+  for (const auto& member : std::as_const(document).GetObject()) {
     const std::string name{member.name.GetString(), member.name.GetStringLength()};
     if (name == "__metadata__") {
       if (!member.value.IsObject())
