@@ -13,6 +13,15 @@ namespace tinkaf {
 
 namespace {
 
+bool is_loopback(std::string_view url) {
+  constexpr std::string_view scheme = "http://";
+  if (!url.starts_with(scheme))
+    return false;
+  url.remove_prefix(scheme.size());
+  const auto host = url.substr(0, url.find_first_of(":/"));
+  return host == "localhost" || host.starts_with("127.") || url.starts_with("[::1]");
+}
+
 /// The variable's value; nothing if it is unset or empty.
 std::optional<std::string> variable(const char* name) {
   const auto* value = std::getenv(name);
@@ -87,6 +96,9 @@ ClientOptions with_environment(ClientOptions options) {
   add_secret(options.secret_headers, "CF-Access-Client-Id", "CLOUDFLARE_ACCESS_CLIENT_ID");
   add_secret(options.secret_headers, "CF-Access-Client-Secret", "CLOUDFLARE_ACCESS_CLIENT_SECRET");
   fill(options.ca_file, "SSL_CERT_FILE");
+  if (options.api_key.empty() && options.credential_command.empty()
+      && is_loopback(options.base_url))
+    options.api_key = std::string{local_api_key};
   return options;
 }
 

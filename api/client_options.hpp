@@ -37,7 +37,8 @@ struct ClientOptions {
   /// Address of the service, with a path of its own if it has one. Env: TINKER_BASE_URL.
   std::string base_url;
 
-  /// API key (`tml-…`) or JWT (`eyJ…`). Env: TINKER_API_KEY.
+  /// API key (`tml-…`) or JWT (`eyJ…`). Env: TINKER_API_KEY. A service on this machine (plain http
+  /// to a loopback address) needs none.
   Secret api_key;
 
   /// Shell command that prints a credential; used where no key is set. Env: TINKER_CREDENTIAL_CMD.
@@ -86,6 +87,9 @@ struct ClientOptions {
 /// The service's own address, used where none is given.
 inline constexpr std::string_view default_base_url
     = "https://tinker.thinkingmachines.dev/services/tinker-prod";
+
+/// Stands in for a key where a service on this machine, which asks for none, is called.
+inline constexpr std::string_view local_api_key = "tml-local";
 
 /// Fills what `options` leaves unset from the environment, then from the defaults.
 [[nodiscard]] ClientOptions with_environment(ClientOptions options);

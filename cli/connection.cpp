@@ -17,23 +17,11 @@ namespace tinkaf::cli {
 
 namespace {
 
-/// Taken by a local server, which asks for none, in the place of a key.
-constexpr auto local_key = "tml-local";
-
 constexpr auto wait_slice = std::chrono::milliseconds{100};
 
 bool is_set(const char* variable) {
   const auto* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
-}
-
-bool is_loopback(std::string_view url) {
-  constexpr std::string_view scheme = "http://";
-  if (!url.starts_with(scheme))
-    return false;
-  url.remove_prefix(scheme.size());
-  const auto host = url.substr(0, url.find_first_of(":/"));
-  return host == "localhost" || host.starts_with("127.") || url.starts_with("[::1]");
 }
 
 /// Asks once whether anybody is there, so that a wrong address shows at once and not after all the
@@ -100,12 +88,9 @@ Result<Connection> Connection::open(const ServiceArguments& arguments, std::stop
       return fail(server.error());
     result.server_ = std::move(*server);
     options.base_url = result.server_->address();
-    options.api_key = local_key;
+    options.api_key = std::string{local_api_key}; // no command of the environment is asked for one
   }
   options = with_environment(std::move(options));
-  if (options.api_key.empty() && options.credential_command.empty()
-      && is_loopback(options.base_url))
-    options.api_key = local_key;
   if (auto valid = validate(options); !valid)
     return fail(valid.error());
   if (!result.server_)

@@ -44,6 +44,20 @@ void print_answers(const char* when, const std::vector<train::DataRow>& rows,
   std::fflush(stdout);
 }
 
+/// A text as a word for bash; line breaks keep their meaning.
+std::string quoted(const std::string& text) {
+  auto result = std::string{"$'"};
+  for (const char x : text) {
+    if (x == '\n')
+      result += "\\n";
+    else if (x == '\'' || x == '\\')
+      result += std::string{"\\"} + x;
+    else
+      result += x;
+  }
+  return result + "'";
+}
+
 /// A folder that no earlier demo has taken.
 std::filesystem::path fresh_folder() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -64,8 +78,8 @@ void print_end(const DemoArguments& arguments, const Connection& connection,
     where += fmt::format(" --state '{}'", arguments.service.state_dir.string());
   if (!arguments.service.base_url.empty())
     where += fmt::format(" --base-url '{}'", arguments.service.base_url);
-  fmt::print("  {} sample --model-path '{}' --prompt '{}' --temperature 0{}\n", program_path(),
-             checkpoint.sampler_path, one_line(prompt), where);
+  fmt::print("  {} sample --model-path '{}' --prompt {} --temperature 0{}\n", program_path(),
+             checkpoint.sampler_path, quoted(prompt), where);
   fmt::print("  {} train sft --data YOUR.jsonl --steps 100 --out my-run{}\n", program_path(),
              where);
 }

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/limits.hpp"
 #include "cli/report.hpp"
+#include "cli/resources.hpp"
 #include "cli/sft_command.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +45,8 @@ void print_result(const SftJobResult& result, const SftJob& job) {
              outcome.first_nll, outcome.last_nll, result.tokens_per_second,
              (job.out / "metrics.jsonl").string());
   if (outcome.checkpoint)
-    fmt::print("state    {}\nsampler  {}\n", outcome.checkpoint->state_path,
+    fmt::print("state    {}\nsampler  {}\nto sample: {} sample --model-path '{}' --prompt '…'\n",
+               outcome.checkpoint->state_path, outcome.checkpoint->sampler_path, program_path(),
                outcome.checkpoint->sampler_path);
 }
 

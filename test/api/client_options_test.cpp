@@ -82,10 +82,25 @@ TEST_CASE("The environment fills what the caller left out", "[api][options]") {
         == HttpHeaders{{"CF-Access-Client-Id", "id"}, {"CF-Access-Client-Secret", "secret"}});
   CHECK(options.ca_file == "/ca.pem");
 
-  auto own = with_environment({.base_url = "http://own", .api_key = "tml-own", .tags = {{}}});
+  auto own = with_environment(
+      {.base_url = "http://own", .api_key = "tml-own", .tags = std::vector<std::string>{}});
   CHECK(own.base_url == "http://own");
   CHECK(own.api_key.reveal() == "tml-own");
   CHECK(own.tags->empty());
+}
+
+TEST_CASE("A service on this machine needs no key", "[api][options]") {
+  for (const auto* url : {"http://127.0.0.1:8080", "http://localhost", "http://[::1]:8080/x"}) {
+    INFO(url);
+    CHECK(validate(with_environment({.base_url = url})));
+  }
+  CHECK(with_environment({.base_url = "http://127.0.0.1", .api_key = "tml-own"}).api_key.reveal()
+        == "tml-own");
+  for (const auto* url :
+       {"https://127.0.0.1", "http://example.org", "http://localhost.example.org"}) {
+    INFO(url);
+    CHECK_FALSE(validate(with_environment({.base_url = url})));
+  }
 }
 
 TEST_CASE("Empty variables count as unset, but for tags", "[api][options]") {
