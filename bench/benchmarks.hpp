@@ -27,4 +27,8 @@ double seconds_per_call(Work&& work) {
 /// Matrix products of the shapes of a training step, against the fastest large one.
 void gemm();
 
+/// Samples through the actors against a bare libcurl loop, at 1, 64 and 1024 in flight, and the
+/// memory of 10,000.
+void exchange();
+
 } // namespace tinkaf::bench

@@ -1,6 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/benchmarks.hpp"
+//
+// Runs the benchmarks named as arguments, or all.
+#include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
 
-int main() {
-  tinkaf::bench::gemm();
+#include "bench/benchmarks.hpp"
+#include "bench/trivial_peer.hpp"
+
+namespace {
+
+using namespace tinkaf;
+
+struct Benchmark {
+  std::string_view name;
+  void (*run)();
+};
+
+constexpr auto benchmarks = std::array{
+    Benchmark{"gemm", bench::gemm},
+    Benchmark{"exchange", bench::exchange},
+};
+
+bool run(std::string_view name) {
+  for (const auto& benchmark : benchmarks)
+    if (benchmark.name == name) {
+      benchmark.run();
+      return true;
+    }
+  std::fprintf(stderr, "there is no benchmark `%s`\n", std::string{name}.c_str());
+  return false;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view{argv[1]} == "peer")
+    return bench::be_trivial_peer();
+  for (int i = 1; i < argc; ++i)
+    if (!run(argv[i]))
+      return 2;
+  if (argc == 1)
+    for (const auto& benchmark : benchmarks)
+      benchmark.run();
+  return 0;
 }
