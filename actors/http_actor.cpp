@@ -4,6 +4,7 @@
 #include "actors/access_token.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
+#include "api/random.hpp"
 #include "api/wire/error_body.hpp"
 
 #include <caf/send.hpp>
@@ -130,10 +131,9 @@ bool HttpActorState::pause_for_billing(std::uint64_t id, Pending& pending) {
 
 void HttpActorState::retry_or_fail(std::uint64_t id, Pending& pending, Error error) {
   auto elapsed = std::chrono::duration_cast<Millis>(self->clock().now() - pending.began);
-  auto draw = std::uniform_real_distribution<>{}(random);
   pending.ambiguous = pending.ambiguous || error.ambiguous || error.http_status >= 500;
   auto delay = pending.call.retry.next_delay(
-      error, {pending.attempts, elapsed, draw, pending.call.idempotent});
+      error, {pending.attempts, elapsed, random_draw(), pending.call.idempotent});
   if (delay) {
     self->delayed_send(self, *delay, atom::http_retry_v, id);
     return;

@@ -18,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 
@@ -96,7 +95,6 @@ struct HttpActorState {
   std::map<std::uint64_t, Pending> calls;
   std::map<caf::actor_addr, std::set<std::uint64_t>> by_asker;
   std::uint64_t last_id = 0;
-  std::mt19937_64 random{std::random_device{}()};
 
   static inline const char* name = "tinkaf.http";
 };

@@ -3,6 +3,7 @@
 
 #include "actors/http_actor.hpp"
 #include "api/endpoint.hpp"
+#include "api/random.hpp"
 #include "api/wire/error_body.hpp"
 #include "api/wire/future.hpp"
 #include "api/wire/json.hpp"
@@ -26,8 +27,7 @@ Millis millis(Duration time) {
 
 PollMoment PollerState::moment() {
   auto now = self->clock().now();
-  return {millis(now - job.submitted), millis(now - poll_began),
-          std::uniform_real_distribution<>{}(random)};
+  return {millis(now - job.submitted), millis(now - poll_began), random_draw()};
 }
 
 void PollerState::poll() {

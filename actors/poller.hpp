@@ -13,7 +13,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <random>
 
 namespace tinkaf {
 
@@ -52,7 +51,6 @@ struct PollerState {
   bool allow_metadata_only = true;
   QueueState queue_state = QueueState::unknown;
   std::chrono::steady_clock::time_point poll_began;
-  std::mt19937_64 random{std::random_device{}()};
 
   // A plain promise on purpose: if the poller breaks, its supervisor must not take that for an
   // answer.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/headers.hpp"
 
+#include "api/random.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <random>
 
 namespace tinkaf {
 
@@ -41,10 +42,7 @@ HttpHeaders body_headers(std::string_view media_type, std::string_view idempoten
 } // namespace
 
 std::string make_idempotency_key() {
-  std::random_device source;
-  std::array<std::uint32_t, 4> x{};
-  for (auto& word : x)
-    word = source();
+  auto x = random_bits();
   x[1] = (x[1] & 0xFFFF0FFFU) | 0x00004000U; // version 4
   x[2] = (x[2] & 0x3FFFFFFFU) | 0x80000000U; // variant 1
   return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", x[0], x[1] >> 16, x[1] & 0xFFFFU,
