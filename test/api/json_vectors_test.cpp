@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json.hpp"
+#include "api/wire/json_rest.hpp"
 #include "test/api/wire_examples.hpp"
 #include "test/catch.hpp"
 
@@ -35,9 +36,13 @@ using RoundTrip = std::function<std::string(const std::string&)>;
 
 // What reads each file both ways; the rest have tests of their own, named beside them.
 const std::map<std::string, RoundTrip> round_trips{
+    {"archive_url.response.json", round_trip<CheckpointArchiveUrlResponse>},
     {"asample.request.compute_logprobs.json", round_trip<AsampleRequest>},
     {"asample.request.json", round_trip<AsampleRequest>},
     {"asample.request.multimodal.json", round_trip<AsampleRequest>},
+    {"assign_session_project.request.json", round_trip<AssignSessionProjectRequest>},
+    {"audit.response.json", round_trip<AuditLogResponse>},
+    {"billing_usage.response.json", round_trip<BillingUsageResponse>},
     {"client_config.request.json", round_trip<wire::ClientConfigRequest>},
     {"client_config.response.json", round_trip<ClientConfig>},
     {"client_dynamic_config.request.json", round_trip<wire::ClientConfigRequest>},
@@ -58,11 +63,18 @@ const std::map<std::string, RoundTrip> round_trips{
      round_trip<SaveWeightsForSamplerResponse>},
     {"future_result.unload_model.json", round_trip<UnloadModelResponse>},
     {"get_info.request.json", round_trip<GetInfoRequest>},
+    {"get_sampler.response.json", round_trip<GetSamplerResponse>},
     {"get_server_capabilities.response.json", round_trip<ServerCapabilities>},
+    {"get_session.response.json", round_trip<GetSessionResponse>},
+    {"get_training_run.response.json", round_trip<TrainingRun>},
     {"legacy.forward.request.json", round_trip<ForwardBackwardRequest>},
     {"legacy.forward_backward.request.json", round_trip<ForwardBackwardRequest>},
     {"legacy.forward_backward.result.json", round_trip<ForwardBackwardOutput>},
     {"legacy.sample.result.json", round_trip<SampleResponse>},
+    {"list_run_checkpoints.response.json", round_trip<CheckpointsListResponse>},
+    {"list_sessions.response.json", round_trip<ListSessionsResponse>},
+    {"list_training_runs.response.json", round_trip<TrainingRunsResponse>},
+    {"list_user_checkpoints.response.json", round_trip<CheckpointsListResponse>},
     {"load_weights.request.create_via_load.json", round_trip<LoadWeightsRequest>},
     {"load_weights.request.existing_model.json", round_trip<LoadWeightsRequest>},
     {"optim_step.request.json", round_trip<OptimStepRequest>},
@@ -72,9 +84,13 @@ const std::map<std::string, RoundTrip> round_trips{
     {"save_weights_for_sampler.request.named.json", round_trip<SaveWeightsForSamplerRequest>},
     {"session_heartbeat.request.json", round_trip<SessionHeartbeatRequest>},
     {"session_heartbeat.response.json", round_trip<wire::SessionHeartbeatResponse>},
+    {"set_ttl.request.json", round_trip<CheckpointTtlRequest>},
+    {"set_ttl.request.remove.json", round_trip<CheckpointTtlRequest>},
     {"unload_model.request.json", round_trip<UnloadModelRequest>},
     {"untyped_future.response.json", round_trip<FutureRef>},
     {"untyped_future.response.minimal.json", round_trip<FutureRef>},
+    {"weights_info.request.json", round_trip<WeightsInfoRequest>},
+    {"weights_info.response.json", round_trip<WeightsInfoResponse>},
 };
 
 // Files that other tests of this program read.
@@ -85,32 +101,13 @@ const std::map<std::string, std::string> read_elsewhere{
     {"metrics-merge.json", "metrics_merge_test.cpp"},
     {"protobuf-vectors.json", "protobuf_test.cpp"},
     {"retrieve_future.states.json", "future_test.cpp"},
+    {"trace_export.responses.json", "rest_json_test.cpp"},
 };
 
-// Calls that this layer has no type for: REST reads, tokens, telemetry.
+// Calls that this layer has no type for: tokens, telemetry.
 const std::vector<std::string> not_ours{
-    "archive_url.response.json",
-    "assign_session_project.request.json",
-    "audit.response.json",
-    "auth_token.request.json",
-    "auth_token.response.json",
-    "billing_usage.response.json",
-    "client_dynamic_config.response.json",
-    "get_sampler.response.json",
-    "get_session.response.json",
-    "get_training_run.response.json",
-    "healthz.response.json",
-    "list_run_checkpoints.response.json",
-    "list_sessions.response.json",
-    "list_training_runs.response.json",
-    "list_user_checkpoints.response.json",
-    "set_ttl.request.json",
-    "set_ttl.request.remove.json",
-    "telemetry.request.json",
-    "telemetry.response.json",
-    "trace_export.responses.json",
-    "weights_info.request.json",
-    "weights_info.response.json",
+    "auth_token.request.json", "auth_token.response.json", "client_dynamic_config.response.json",
+    "healthz.response.json",   "telemetry.request.json",   "telemetry.response.json",
 };
 
 } // namespace
