@@ -37,6 +37,16 @@ using HttpActor = caf::typed_actor<
     // INTERNAL: the pause before the next try is over.
     Handles<void(atom::http_retry, std::uint64_t)>>;
 
+/// Lends bytes of a total that actors share. What one holds comes back when it ends, if not before.
+using ByteBudgetActor = caf::typed_actor<
+    // Takes that many bytes (a negative number counts as 0), waiting for as long as too many are
+    // lent; answers with the name of the grant.
+    Handles<std::uint64_t(atom::acquire, std::int64_t)>,
+    // Gives a grant back.
+    Handles<void(atom::release, std::uint64_t)>,
+    // Sets the total anew; grants stay.
+    Handles<void(atom::resize, std::int64_t)>>;
+
 /// Waits for one result, then stops. Says nothing if it breaks: only a supervisor, which monitors
 /// it, may ask it.
 using PollerActor = caf::typed_actor<
@@ -122,6 +132,7 @@ using SessionActor = caf::typed_actor<
 
 CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_handles, caf::id_block::tinkaf::end)
 
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::ByteBudgetActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::PollerSupervisorActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::SamplingClientActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TrainingClientActor))
