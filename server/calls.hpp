@@ -13,6 +13,7 @@ namespace tinkaf::server::calls {
 HttpReply healthz(ServiceCore& core, const HttpCall& call);
 HttpReply client_config(ServiceCore& core, const HttpCall& call);
 HttpReply client_dynamic_config(ServiceCore& core, const HttpCall& call);
+HttpReply auth_token(ServiceCore& core, const HttpCall& call);
 HttpReply get_server_capabilities(ServiceCore& core, const HttpCall& call);
 HttpReply telemetry(ServiceCore& core, const HttpCall& call);
 HttpReply create_session(ServiceCore& core, const HttpCall& call);

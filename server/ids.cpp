@@ -14,6 +14,11 @@ std::string make_uuid() {
                      random());
 }
 
+std::string make_secret() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
 std::int64_t draw_seed() {
   return std::random_device{}() & 0x7fff'ffffU;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/session.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,6 +67,12 @@ struct ServerLimits {
   /// state folder when they are asked for.
   std::size_t max_loaded_samplers = 8;
 
+  /// How long the link to a checkpoint's archive works; the hosted service's lives about as long.
+  std::chrono::seconds archive_link{std::chrono::minutes{15}};
+
+  /// How long a token of `auth/token` is taken.
+  std::chrono::seconds token_life{std::chrono::hours{1}};
+
   /// A connection without a request is closed after this.
   std::chrono::milliseconds keep_alive{std::chrono::minutes{2}};
 
@@ -96,6 +105,24 @@ struct ServerOptions {
 
   /// Allow `load_weights` at any number. The hosted service allows it as number 1 only.
   bool load_weights_anywhere = false;
+
+  /// What `client/config` answers, for example to try a client with small chunks. The plain HTTP
+  /// client of the Python SDK is the right one for a server on the same machine.
+  ///
+  /// With `pjwt_auth_enabled`, clients exchange their key at `auth/token` and all later calls must
+  /// carry the token. That is there to test clients: the token is random and known to this process
+  /// alone.
+  ClientConfig client_config{.use_pyqwest_transport = false};
+
+  /// What `client/dynamic_config` answers.
+  std::chrono::seconds config_refresh{300};
+
+  /// How `…/archive` tells the link: with a redirect, as the hosted service does, or as JSON.
+  enum class ArchiveAnswer : std::uint8_t { redirect, json };
+  ArchiveAnswer archive_answer = ArchiveAnswer::redirect;
+
+  /// The time of day, which decides what has expired; for tests. If empty, the system's.
+  std::function<std::chrono::system_clock::time_point()> clock;
 
   ServerLimits limits;
 };

@@ -3,14 +3,13 @@
 
 #include "api/wire/compression.hpp"
 #include "api/wire/json.hpp"
-#include "server/calls.hpp"
 #include "server/replies.hpp"
+#include "server/router.hpp"
 #include "server/unread.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <exception>
 #include <string_view>
 
@@ -21,48 +20,6 @@ namespace {
 /// Bodies beyond this are not read on the HTTP threads.
 constexpr std::size_t large_body = std::size_t{64} << 10;
 
-constexpr std::string_view prefix = "/api/v1/";
-constexpr std::string_view poll_path = "retrieve_future";
-
-struct Route {
-  std::string_view path;
-  std::string_view method;
-  HttpReply (*answer)(ServiceCore&, const HttpCall&);
-};
-
-constexpr auto routes = std::to_array<Route>({
-    {"healthz", "GET", calls::healthz},
-    {"get_server_capabilities", "GET", calls::get_server_capabilities},
-    {"client/config", "POST", calls::client_config},
-    {"client/dynamic_config", "POST", calls::client_dynamic_config},
-    {"telemetry", "POST", calls::telemetry},
-    {"create_session", "POST", calls::create_session},
-    {"session_heartbeat", "POST", calls::session_heartbeat},
-    {"create_model", "POST", calls::create_model},
-    {"get_info", "POST", calls::get_info},
-    {"unload_model", "POST", calls::unload_model},
-    {"forward", "POST", calls::forward},
-    {"forward_backward", "POST", calls::forward_backward},
-    {"optim_step", "POST", calls::optim_step},
-    {"save_weights", "POST", calls::save_weights},
-    {"save_weights_for_sampler", "POST", calls::save_weights_for_sampler},
-    {"load_weights", "POST", calls::load_weights},
-    {"weights_info", "POST", calls::weights_info},
-    {"create_sampling_session", "POST", calls::create_sampling_session},
-    {"asample", "POST", calls::asample},
-    {poll_path, "POST", nullptr},
-});
-
-const Route* find_route(const HttpCall& call) {
-  std::string_view path{call.path};
-  if (!path.starts_with(prefix))
-    return nullptr;
-  path.remove_prefix(prefix.size());
-  const auto* found = std::find_if(routes.begin(), routes.end(),
-                                   [path](const Route& route) { return route.path == path; });
-  return found == routes.end() ? nullptr : found;
-}
-
 /// Takes the same time wherever the texts differ.
 bool same_secret(std::string_view a, std::string_view b) {
   unsigned differ = a.size() == b.size() ? 0 : 1;
@@ -71,13 +28,29 @@ bool same_secret(std::string_view a, std::string_view b) {
   return differ == 0;
 }
 
-std::optional<HttpReply> refuse_key(const HttpCall& call, std::string_view wanted) {
-  const auto key = header(call.headers, "x-api-key");
-  if (wanted.empty() || same_secret(key, wanted))
+/// Looks at the key, or at the token for which it was exchanged.
+std::optional<HttpReply> refuse_credential(const ServiceCore& core, const HttpCall& call,
+                                           Access access) {
+  const auto credential = header(call.headers, "x-api-key");
+  const bool exchanged = access == Access::token && core.options.client_config.pjwt_auth_enabled;
+  if (access == Access::open || (!exchanged && core.options.api_key.empty()))
     return std::nullopt;
-  if (key.empty())
+  if (credential.empty())
     return error_reply(401, "the header X-API-Key is missing");
-  return error_reply(403, "the key in X-API-Key is not that of this server");
+  if (!exchanged) {
+    if (same_secret(credential, core.options.api_key))
+      return std::nullopt;
+    return error_reply(403, "the key in X-API-Key is not that of this server");
+  }
+  switch (core.tokens.check(std::string{credential}, core.wall_now())) {
+  case TokenTable::State::good:
+    return std::nullopt;
+  case TokenTable::State::expired:
+    return error_reply(401, "the token in X-API-Key has expired; get another from auth/token");
+  case TokenTable::State::unknown:
+    break;
+  }
+  return error_reply(403, "X-API-Key holds no token of this server; get one from auth/token");
 }
 
 /// Only what clients of the API send is taken, so that no web page can make a browser use this
@@ -113,33 +86,37 @@ Service::~Service() {
 }
 
 std::optional<HttpReply> Service::refuse(const HttpCall& call) const {
-  const auto* route = find_route(call);
-  if (route == nullptr)
+  const auto found = find_route(call.method, call.path);
+  if (found.methods.empty())
     return error_reply(404, fmt::format("there is no call {} {}", call.method, call.path));
-  if (call.method != route->method) {
-    auto reply = error_reply(405, fmt::format("{} is called with {}, not with {}", call.path,
-                                              route->method, call.method));
-    reply.headers.emplace_back("allow", route->method);
+  if (found.route == nullptr) {
+    const auto allowed = fmt::format("{}", fmt::join(found.methods, ", "));
+    auto reply = error_reply(
+        405, fmt::format("{} is called with {}, not with {}", call.path, allowed, call.method));
+    reply.headers.emplace_back("allow", allowed);
     return reply;
   }
-  if (route->answer == calls::healthz)
-    return std::nullopt;
-  if (auto reply = refuse_key(call, core_->options.api_key))
+  if (auto reply = refuse_credential(*core_, call, found.route->access))
     return reply;
-  return route->method == "POST" ? refuse_content(call) : std::nullopt;
+  return call.method == "POST" || call.method == "PUT" ? refuse_content(call) : std::nullopt;
 }
 
 void Service::handle(HttpCall call, Responder responder) {
   if (core_->stopping())
     return responder.send(error_reply(503, "the server is stopping"));
-  if (call.body.size() <= large_body && header(call.headers, "content-encoding").empty())
-    return answer(std::move(call), responder);
-  core_->readers.post({},
-                      [this, call = std::move(call), responder = std::move(responder)](
-                          const std::stop_token&) mutable { answer(std::move(call), responder); });
+  auto found = find_route(call.method, call.path);
+  call.arguments = std::move(found.arguments);
+  const auto& route = *found.route;
+  if (!route.slow && call.body.size() <= large_body
+      && header(call.headers, "content-encoding").empty())
+    return answer(route, std::move(call), responder);
+  core_->readers.post({}, [this, &route, call = std::move(call),
+                           responder = std::move(responder)](const std::stop_token&) mutable {
+    answer(route, std::move(call), responder);
+  });
 }
 
-void Service::answer(HttpCall call, const Responder& responder) {
+void Service::answer(const Route& route, HttpCall call, const Responder& responder) {
   if (const auto encoding = header(call.headers, "content-encoding"); !encoding.empty()) {
     auto unpacked = wire::decompress(encoding, call.body, core_->options.limits.max_body);
     if (!unpacked)
@@ -148,9 +125,8 @@ void Service::answer(HttpCall call, const Responder& responder) {
                       unpacked.error().message));
     call.body = std::move(*unpacked);
   }
-  const auto* route = find_route(call);
-  if (route->answer != nullptr)
-    return responder.send(guarded(route->answer, *core_, call));
+  if (route.answer != nullptr)
+    return responder.send(guarded(route.answer, *core_, call));
   const auto request = wire::from_json<RetrieveFutureRequest>(call.body);
   if (!request)
     return responder.send(error_reply(request.error()));

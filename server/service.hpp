@@ -14,6 +14,7 @@
 namespace tinkaf::server {
 
 class ServiceCore;
+struct Route;
 
 /// The API behind HTTP: takes calls, orders them, has them computed on a thread of its own, and
 /// keeps the results. Thread-safe; nothing blocks but `stop`.
@@ -42,7 +43,7 @@ public:
   [[nodiscard]] const std::filesystem::path& state_dir() const noexcept;
 
 private:
-  void answer(HttpCall call, const Responder& responder);
+  void answer(const Route& route, HttpCall call, const Responder& responder);
 
   std::unique_ptr<ServiceCore> core_;
 };

@@ -48,7 +48,8 @@ Result<FutureValue> guarded(const ServiceCore::Compute& compute, std::stop_token
 ServiceCore::ServiceCore(const ServerOptions& settings, std::vector<std::shared_ptr<Trainer>> bases,
                          std::unique_ptr<StateFolder> folder)
     : options(settings), trainers(std::move(bases)), state(std::move(folder)),
-      futures(settings.limits), snapshots(settings.limits.max_loaded_samplers) {}
+      futures(settings.limits), tokens(settings.limits.token_life),
+      snapshots(settings.limits.max_loaded_samplers) {}
 
 std::string ServiceCore::create_session() {
   const std::lock_guard lock{mutex_};

@@ -9,6 +9,7 @@
 #include "server/session_table.hpp"
 #include "server/snapshot_cache.hpp"
 #include "server/state_folder.hpp"
+#include "server/token_table.hpp"
 #include "server/trainer.hpp"
 #include "server/work_queue.hpp"
 
@@ -167,6 +168,11 @@ public:
 
   // Time.
 
+  /// The time of day.
+  [[nodiscard]] StateFolder::Clock::time_point wall_now() const {
+    return options.clock ? options.clock() : StateFolder::Clock::now();
+  }
+
   void tick();
   void stop();
 
@@ -178,6 +184,7 @@ public:
   const std::vector<std::shared_ptr<Trainer>> trainers;
   const std::unique_ptr<StateFolder> state;
   FutureStore futures;
+  TokenTable tokens;
 
   /// Reads large bodies.
   WorkQueue readers{2};

@@ -1,23 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json.hpp"
+#include "api/wire/json_reader.hpp"
 #include "server/calls.hpp"
 #include "server/replies.hpp"
+
+#include <fmt/format.h>
 
 // Calls without a model.
 
 namespace tinkaf::server::calls {
 
+namespace {
+
+/// For bodies of which nothing is used.
+Result<void> check_object(std::string_view json, std::string_view what) {
+  const auto body = wire::parse_json(json, what, Errc::invalid_argument);
+  if (!body)
+    return fail(body.error());
+  if (!body->IsObject())
+    return fail(Errc::invalid_argument, fmt::format("{}: must be an object", what));
+  return {};
+}
+
+} // namespace
+
 HttpReply healthz(ServiceCore&, const HttpCall&) {
   return HttpReply::json(200, R"({"status":"ok"})");
 }
 
-HttpReply client_config(ServiceCore&, const HttpCall&) {
-  // The plain HTTP client of the Python SDK is the right one for a server on the same machine.
-  return HttpReply::json(200, wire::to_json(ClientConfig{.use_pyqwest_transport = false}));
+HttpReply client_config(ServiceCore& core, const HttpCall& call) {
+  if (auto request = wire::from_json<wire::ClientConfigRequest>(call.body); !request)
+    return error_reply(request.error());
+  return HttpReply::json(200, wire::to_json(core.options.client_config));
 }
 
-HttpReply client_dynamic_config(ServiceCore&, const HttpCall&) {
-  return HttpReply::json(200, R"({"refresh_interval_sec":300})");
+HttpReply client_dynamic_config(ServiceCore& core, const HttpCall& call) {
+  if (auto request = wire::from_json<wire::ClientConfigRequest>(call.body); !request)
+    return error_reply(request.error());
+  return HttpReply::json(
+      200, fmt::format(R"({{"refresh_interval_sec":{}}})", core.options.config_refresh.count()));
+}
+
+HttpReply auth_token(ServiceCore& core, const HttpCall& call) {
+  if (auto good = check_object(call.body, "auth/token request"); !good)
+    return error_reply(good.error());
+  return HttpReply::json(200, fmt::format(R"({{"jwt":"{}"}})", core.tokens.issue(core.wall_now())));
 }
 
 HttpReply get_server_capabilities(ServiceCore& core, const HttpCall&) {
@@ -27,7 +54,10 @@ HttpReply get_server_capabilities(ServiceCore& core, const HttpCall&) {
   return HttpReply::json(200, wire::to_json(out));
 }
 
-HttpReply telemetry(ServiceCore&, const HttpCall&) {
+/// Keeps nothing of what it is told.
+HttpReply telemetry(ServiceCore&, const HttpCall& call) {
+  if (auto good = check_object(call.body, "telemetry request"); !good)
+    return error_reply(good.error());
   return HttpReply::json(200, R"({"status":"accepted"})");
 }
 

@@ -26,6 +26,9 @@ struct HttpCall {
   /// What stands behind `?`, not decoded.
   std::string query;
 
+  /// What stands in the variable parts of the path, decoded; set once the call is known.
+  std::vector<std::string> arguments;
+
   Headers headers;
 
   /// Still packed if `content-encoding` says so.

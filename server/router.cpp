@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/router.hpp"
+
+#include "server/calls.hpp"
+#include "server/http/uri.hpp"
+
+#include <array>
+#include <optional>
+
+namespace tinkaf::server {
+
+namespace {
+
+constexpr std::string_view prefix = "/api/v1/";
+
+constexpr auto routes = std::to_array<Route>({
+    {"healthz", "GET", calls::healthz, Access::open},
+    {"get_server_capabilities", "GET", calls::get_server_capabilities},
+    {"client/config", "POST", calls::client_config, Access::key},
+    {"client/dynamic_config", "POST", calls::client_dynamic_config},
+    {"auth/token", "POST", calls::auth_token, Access::key},
+    {"telemetry", "POST", calls::telemetry},
+    {"create_session", "POST", calls::create_session},
+    {"session_heartbeat", "POST", calls::session_heartbeat},
+    {"create_model", "POST", calls::create_model},
+    {"get_info", "POST", calls::get_info},
+    {"unload_model", "POST", calls::unload_model},
+    {"forward", "POST", calls::forward},
+    {"forward_backward", "POST", calls::forward_backward},
+    {"optim_step", "POST", calls::optim_step},
+    {"save_weights", "POST", calls::save_weights},
+    {"save_weights_for_sampler", "POST", calls::save_weights_for_sampler},
+    {"load_weights", "POST", calls::load_weights},
+    {"weights_info", "POST", calls::weights_info},
+    {"create_sampling_session", "POST", calls::create_sampling_session},
+    {"asample", "POST", calls::asample},
+    {"retrieve_future", "POST", nullptr},
+});
+
+/// Takes the first segment off a path.
+std::string_view next_segment(std::string_view& path) {
+  const auto segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size() < path.size() ? segment.size() + 1 : path.size());
+  return segment;
+}
+
+/// What stands for each `{}`; nothing if the path is another one. No segment is empty.
+std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view path) {
+  if (path.ends_with('/'))
+    return std::nullopt;
+  std::vector<std::string> arguments;
+  while (!pattern.empty()) {
+    const auto wanted = next_segment(pattern);
+    const auto found = next_segment(path);
+    if (wanted == "{}" && !found.empty())
+      arguments.emplace_back(found);
+    else if (wanted != found)
+      return std::nullopt;
+  }
+  return path.empty() ? std::optional{std::move(arguments)} : std::nullopt;
+}
+
+} // namespace
+
+RouteMatch find_route(std::string_view method, std::string_view path) {
+  // No id holds a slash, so that an escaped one separates just as well.
+  const auto decoded = percent_decode(path);
+  if (!decoded || !decoded->starts_with(prefix))
+    return {};
+  RouteMatch out;
+  for (const auto& route : routes) {
+    auto arguments = match(route.path, std::string_view{*decoded}.substr(prefix.size()));
+    if (!arguments)
+      continue;
+    out.methods.push_back(route.method);
+    if (route.method == method) {
+      out.route = &route;
+      out.arguments = std::move(*arguments);
+    }
+  }
+  return out;
+}
+
+} // namespace tinkaf::server
