@@ -83,6 +83,12 @@ struct Error {
   /// The service's own word on whether to repeat the call; overrides what `code` suggests.
   std::optional<bool> should_retry;
 
+  /// Requests that a batch was cut into; 0 if the call was never cut.
+  std::uint32_t parts = 0;
+
+  /// How many of them the service accepted: these take effect although the call failed.
+  std::uint32_t accepted_parts = 0;
+
   friend bool operator==(const Error&, const Error&) = default;
 };
 
