@@ -3,42 +3,56 @@
 
 #include "api/endpoint.hpp"
 
+#include <array>
+#include <string>
 #include <utility>
 
 namespace tinkaf {
 
 namespace {
 
-class TwoClients : public HttpTransport {
+/// What keeps a session itself alive.
+bool is_upkeep(const std::string& request_path) {
+  return request_path == path(Endpoint::session_heartbeat)
+         || request_path == path(Endpoint::auth_token)
+         || request_path == path(Endpoint::client_dynamic_config)
+         || request_path == path(Endpoint::telemetry);
+}
+
+enum Lane : std::size_t { calls, polls, upkeep, lanes };
+
+class ThreeClients : public HttpTransport {
 public:
-  TwoClients(std::unique_ptr<HttpClient> calls, std::unique_ptr<HttpClient> polls)
-      : calls_(std::move(calls)), polls_(std::move(polls)) {}
+  using Clients = std::array<std::unique_ptr<HttpClient>, lanes>;
+
+  explicit ThreeClients(Clients clients) : clients_(std::move(clients)) {}
 
   std::uint64_t submit(HttpRequest request, HttpClient::Callback callback) override {
-    if (request.path == path(Endpoint::retrieve_future))
-      return polls_->submit(std::move(request), std::move(callback)) * 2 + 1;
-    return calls_->submit(std::move(request), std::move(callback)) * 2;
+    auto lane = request.path == path(Endpoint::retrieve_future) ? polls
+                : is_upkeep(request.path)                       ? upkeep
+                                                                : calls;
+    return clients_.at(lane)->submit(std::move(request), std::move(callback)) * lanes + lane;
   }
 
   void abort(std::uint64_t id) override {
-    (id % 2 == 1 ? polls_ : calls_)->abort(id / 2);
+    clients_.at(id % lanes)->abort(id / lanes);
   }
 
 private:
-  std::unique_ptr<HttpClient> calls_;
-  std::unique_ptr<HttpClient> polls_;
+  Clients clients_;
 };
 
 } // namespace
 
 Result<std::shared_ptr<HttpTransport>> make_http_transport(const ClientOptions& options) {
-  auto calls = HttpClient::create(http_client_options(options));
-  if (!calls)
-    return fail(std::move(calls.error()));
-  auto polls = HttpClient::create(http_client_options(options));
-  if (!polls)
-    return fail(std::move(polls.error()));
-  return std::make_shared<TwoClients>(std::move(*calls), std::move(*polls));
+  ThreeClients::Clients clients;
+  for (auto& client : clients) {
+    auto created = HttpClient::create(http_client_options(options));
+    if (!created)
+      return fail(std::move(created.error()));
+    client = std::move(*created);
+  }
+  return std::make_shared<ThreeClients>(std::move(clients));
 }
 
 } // namespace tinkaf

@@ -21,8 +21,8 @@ public:
   virtual void abort(std::uint64_t id) = 0;
 };
 
-/// The real one: polls have connections of their own, so that a thousand waiting polls never keep a
-/// submission or a heartbeat from its way.
+/// The real one: polls have connections of their own, and so has what keeps the session alive, so
+/// that neither a thousand waiting polls nor as many submissions keep a heartbeat from its way.
 [[nodiscard]] Result<std::shared_ptr<HttpTransport>>
 make_http_transport(const ClientOptions& options);
 

@@ -20,6 +20,9 @@ namespace {
 /// wrong address than a service that will be back.
 constexpr std::chrono::milliseconds opening_budget{10'000};
 
+constexpr std::chrono::milliseconds dynamic_config_timeout{10'000};
+constexpr std::chrono::seconds least_refresh_interval{10};
+
 ResultFormat result_format(WireFormat format) {
   switch (format) {
   case WireFormat::protobuf:
@@ -83,10 +86,65 @@ void SessionState::on_client_config(const HttpResponse& response) {
   config = std::move(*told);
   self->send(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
   if (!config.pjwt_auth_enabled)
-    return create_session();
+    return get_dynamic_config();
   self->request(http, caf::infinite, atom::exchange_v)
-      .then([this](bool) { create_session(); },
+      .then([this](bool) { get_dynamic_config(); },
             [this](const caf::error& error) { opened(fail(from_caf(error))); });
+}
+
+void SessionState::get_dynamic_config() {
+  auto body = wire::to_json(wire::ClientConfigRequest{std::string{service_sdk_version}});
+  auto asked = call("client/dynamic_config", Endpoint::client_dynamic_config, body);
+  asked.request.timeout = dynamic_config_timeout;
+  self->request(http, caf::infinite, std::move(asked))
+      .then(
+          [this](const HttpResponse& response) {
+            auto told = wire::from_json<DynamicConfig>(response.body);
+            if (!told)
+              return opened(fail(std::move(told.error())));
+            dynamic_config = *told;
+            create_session();
+          },
+          [this](const caf::error& error) {
+            auto reason = from_caf(error);
+            // Older services do not have it.
+            if (reason.http_status == 404)
+              return create_session();
+            opened(fail(std::move(reason)));
+          });
+}
+
+void SessionState::refresh_dynamic_config() {
+  if (lost)
+    return;
+  auto again = [this] {
+    self->delayed_send(self, std::max(dynamic_config.refresh_interval, least_refresh_interval),
+                       atom::refresh_v);
+  };
+  auto body = wire::to_json(wire::ClientConfigRequest{std::string{service_sdk_version}});
+  auto request = make_request(Endpoint::client_dynamic_config, std::move(body),
+                              make_idempotency_key(), dynamic_config_timeout);
+  auto failed = [this, again](const std::string& reason) {
+    if (!std::exchange(refresh_failed, true))
+      tell(Severity::warning,
+           "the configuration could not be refreshed and stays as it was: " + reason);
+    again();
+  };
+  self->request(http, caf::infinite, std::move(request))
+      .then(
+          [this, again, failed](const HttpResponse& response) {
+            if (response.status == 404)
+              return again();
+            if (response.status < 200 || response.status >= 300)
+              return failed("HTTP " + std::to_string(response.status));
+            auto told = wire::from_json<DynamicConfig>(response.body);
+            if (!told)
+              return failed(told.error().message);
+            dynamic_config = *told;
+            refresh_failed = false;
+            again();
+          },
+          [failed](const caf::error& error) { failed(from_caf(error).message); });
 }
 
 void SessionState::create_session() {
@@ -114,6 +172,8 @@ void SessionState::on_create_session(const HttpResponse& response) {
   session_id = created->session_id;
   last_heartbeat = self->clock().now();
   self->delayed_send(self, settings.options.heartbeat_interval, atom::heartbeat_v);
+  self->delayed_send(self, std::max(dynamic_config.refresh_interval, least_refresh_interval),
+                     atom::refresh_v);
   opened(session_id);
 }
 
@@ -287,6 +347,7 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
       [self](atom::poller_supervisor) { return self->state.pollers; },
       [self](atom::json_only) { self->state.wire_format = WireFormat::json; },
       [self](atom::heartbeat) { self->state.heartbeat(); },
+      [self](atom::refresh) { self->state.refresh_dynamic_config(); },
   };
 }
 

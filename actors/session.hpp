@@ -45,6 +45,8 @@ struct SessionState {
 
   caf::typed_response_promise<std::string> open();
   void on_client_config(const HttpResponse& response);
+  void get_dynamic_config();
+  void refresh_dynamic_config();
   void create_session();
   void on_create_session(const HttpResponse& response);
   void opened(Result<std::string> id);
@@ -75,6 +77,8 @@ struct SessionState {
   std::vector<caf::actor> clients;
 
   ClientConfig config;
+  DynamicConfig dynamic_config;
+  bool refresh_failed = false;
   WireFormat wire_format = WireFormat::automatic;
   std::string session_id;
   std::vector<Owed<std::string>> openers;

@@ -62,6 +62,11 @@ bool starts_with(const Secret& secret, std::string_view prefix) noexcept {
   return std::string_view{secret.reveal()}.starts_with(prefix);
 }
 
+bool is_proxy(const Secret& proxy) noexcept {
+  return proxy.empty() || starts_with(proxy, "http://") || starts_with(proxy, "https://")
+         || starts_with(proxy, "socks5://") || starts_with(proxy, "socks5h://");
+}
+
 tl::unexpected<Error> invalid(std::string message) {
   return fail(Errc::invalid_argument, std::move(message));
 }
@@ -114,11 +119,14 @@ Result<void> validate(const ClientOptions& options) {
       return valid;
   for (const auto& [name, time] : {std::pair{"connect_timeout", options.connect_timeout},
                                    {"request_timeout", options.request_timeout},
+                                   {"credential_timeout", options.credential_timeout},
                                    {"heartbeat_interval", options.heartbeat_interval},
                                    {"heartbeat_timeout", options.heartbeat_timeout},
                                    {"heartbeat_silence", options.heartbeat_silence}})
     if (time.count() <= 0)
       return invalid(fmt::format("{} is {} ms, but must be above 0", name, time.count()));
+  if (options.proxy && !is_proxy(*options.proxy))
+    return invalid("proxy must be empty or begin with http://, https:// or socks5://");
   if (options.max_connections == 0)
     return invalid("max_connections is 0, but must be at least 1");
   if (auto valid = validate(options.retry); !valid)
@@ -139,12 +147,16 @@ bool is_jwt(const Secret& credential) noexcept {
 }
 
 HttpClientOptions http_client_options(const ClientOptions& options) {
+  auto proxy = options.proxy;
+  if (!proxy && is_loopback(options.base_url))
+    proxy = Secret{};
   return {.base_url = options.base_url,
           .user_agent = user_agent(),
           .connect_timeout = options.connect_timeout,
           .ca_file = options.ca_file,
           .verify_tls = options.verify_tls,
           .force_http1 = options.force_http1,
+          .proxy = std::move(proxy),
           .max_connections = options.max_connections};
 }
 

@@ -41,8 +41,13 @@ struct ClientOptions {
   /// to a loopback address) needs none.
   Secret api_key;
 
-  /// Shell command that prints a credential; used where no key is set. Env: TINKER_CREDENTIAL_CMD.
+  /// Shell command that prints a credential; used where no key is set, or where the service says
+  /// so, each time one is needed. Its error output and exit code are not looked at. Env:
+  /// TINKER_CREDENTIAL_CMD.
   std::string credential_command;
+
+  /// Time for `credential_command`; then it is killed.
+  std::chrono::milliseconds credential_timeout{30'000};
 
   /// Env: TINKER_PROJECT_ID.
   std::optional<std::string> project_id;
@@ -76,6 +81,12 @@ struct ClientOptions {
   std::string ca_file;
   bool verify_tls = true;
   bool force_http1 = false;
+
+  /// Proxy for all requests, for example "http://user:password@host:3128"; never printed. Unset:
+  /// what `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say, except that a service on
+  /// this machine is called directly.
+  std::optional<Secret> proxy;
+
   std::size_t max_connections = 1'000;
 
   WireFormat wire_format = WireFormat::automatic;

@@ -126,7 +126,9 @@ using SessionActor = caf::typed_actor<
     // The service takes no protobuf: clients to come begin with JSON.
     Handles<void(atom::json_only)>,
     // INTERNAL: time for a sign of life.
-    Handles<void(atom::heartbeat)>>;
+    Handles<void(atom::heartbeat)>,
+    // INTERNAL: time to ask for the dynamic configuration again.
+    Handles<void(atom::refresh)>>;
 
 } // namespace tinkaf
 

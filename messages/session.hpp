@@ -41,6 +41,14 @@ struct ClientConfig {
   friend bool operator==(const ClientConfig&, const ClientConfig&) = default;
 };
 
+/// What the service tells again and again while a session lasts (`client/dynamic_config`).
+struct DynamicConfig {
+  /// How often to ask; clients ask every ten seconds at most.
+  std::chrono::seconds refresh_interval{300};
+
+  friend bool operator==(const DynamicConfig&, const DynamicConfig&) = default;
+};
+
 struct CreateSessionRequest {
   std::vector<std::string> tags;
   UserMetadata user_metadata;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/http/http_message.hpp"
+#include "api/secret.hpp"
 #include "messages/error.hpp"
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tinkaf {
@@ -30,6 +32,9 @@ struct HttpClientOptions {
 
   /// Never offer HTTP/2.
   bool force_http1 = false;
+
+  /// Address of a proxy, empty for none; if unset, the environment decides.
+  std::optional<Secret> proxy;
 
   /// Transfers under way at once; more wait in our own queue, where no time-out runs.
   std::size_t max_connections = 1'000;

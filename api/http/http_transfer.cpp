@@ -95,6 +95,8 @@ void HttpTransfer::set_connection() {
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                    options_.force_http1 ? static_cast<long>(CURL_HTTP_VERSION_1_1)
                                         : static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  if (options_.proxy)
+    curl_easy_setopt(easy, CURLOPT_PROXY, options_.proxy->reveal().c_str());
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, options_.verify_tls ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options_.verify_tls ? 2L : 0L);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "api/secret.hpp"
 #include "messages/requests.hpp"
+#include "messages/telemetry.hpp"
 
 #include <string>
 #include <string_view>
@@ -33,10 +35,34 @@ struct SessionHeartbeatResponse {
       = default;
 };
 
+/// Body of `auth/token`: an empty object.
+struct AuthTokenRequest {
+  friend bool operator==(const AuthTokenRequest&, const AuthTokenRequest&) = default;
+};
+
+struct AuthTokenResponse {
+  Secret jwt;
+
+  friend bool operator==(const AuthTokenResponse&, const AuthTokenResponse&) = default;
+};
+
+struct TelemetryResponse {
+  /// "accepted"
+  std::string status;
+
+  friend bool operator==(const TelemetryResponse&, const TelemetryResponse&) = default;
+};
+
 // Sessions and models.
 
 [[nodiscard]] std::string to_json(const ClientConfigRequest& x);
 [[nodiscard]] std::string to_json(const ClientConfig& x);
+[[nodiscard]] std::string to_json(const DynamicConfig& x);
+[[nodiscard]] std::string to_json(const AuthTokenRequest& x);
+/// The one writer that reveals a credential: it makes a server's answer.
+[[nodiscard]] std::string to_json(const AuthTokenResponse& x);
+[[nodiscard]] std::string to_json(const TelemetrySendRequest& x);
+[[nodiscard]] std::string to_json(const TelemetryResponse& x);
 [[nodiscard]] std::string to_json(const CreateSessionRequest& x);
 [[nodiscard]] std::string to_json(const CreateSessionResponse& x);
 [[nodiscard]] std::string to_json(const SessionHeartbeatRequest& x);
@@ -89,6 +115,11 @@ template <class T>
 // clang-format off
 template <> Result<ClientConfigRequest> from_json(std::string_view);
 template <> Result<ClientConfig> from_json(std::string_view);
+template <> Result<DynamicConfig> from_json(std::string_view);
+template <> Result<AuthTokenRequest> from_json(std::string_view);
+template <> Result<AuthTokenResponse> from_json(std::string_view);
+template <> Result<TelemetrySendRequest> from_json(std::string_view);
+template <> Result<TelemetryResponse> from_json(std::string_view);
 template <> Result<CreateSessionRequest> from_json(std::string_view);
 template <> Result<CreateSessionResponse> from_json(std::string_view);
 template <> Result<SessionHeartbeatRequest> from_json(std::string_view);

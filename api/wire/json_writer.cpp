@@ -29,6 +29,11 @@ Result<std::string> JsonWriter::finish(std::string_view what) const {
   return text();
 }
 
+void JsonWriter::raw(std::string_view name, std::string_view json) {
+  key(name);
+  writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+}
+
 void JsonWriter::key(std::string_view name) {
   if (is_utf8(name)) {
     writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));

@@ -138,6 +138,9 @@ public:
     writer_.EndObject();
   }
 
+  /// A field whose value is JSON already.
+  void raw(std::string_view name, std::string_view json);
+
   /// Notes that the value at hand cannot be written; `what` continues the sentence "`path` …".
   void refuse(std::string_view what);
 

@@ -75,6 +75,7 @@ public:
   }
 
   ClientConfig config;
+  Result<HttpResponse> dynamic_config = json(200, "{}");
   SessionSettings settings;
   std::vector<Notice> notices;
   std::map<std::string, std::string> results;
@@ -88,6 +89,8 @@ private:
   std::optional<Result<HttpResponse>> script(const HttpRequest& request) {
     if (request.path == path(Endpoint::client_config))
       return json(200, wire::to_json(config));
+    if (request.path == path(Endpoint::client_dynamic_config))
+      return dynamic_config;
     if (request.path == path(Endpoint::create_session))
       return json(200, R"({"session_id":"session-1"})");
     if (request.path == path(Endpoint::create_model))

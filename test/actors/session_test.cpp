@@ -10,13 +10,14 @@ using Fixture = test::ServiceFixture;
 
 TEST_CASE_METHOD(Fixture, "A session opens in the service's order", "[actors][session]") {
   open_session();
-  REQUIRE(transport->sent.size() == 2);
+  REQUIRE(transport->sent.size() == 3);
   CHECK(transport->sent[0].request.path == path(Endpoint::client_config));
-  CHECK(transport->sent[1].request.path == path(Endpoint::create_session));
+  CHECK(transport->sent[1].request.path == path(Endpoint::client_dynamic_config));
+  CHECK(transport->sent[2].request.path == path(Endpoint::create_session));
   auto again = ask<std::string>(session_actor, atom::open_v);
   run();
   CHECK((*again)->value() == "session-1");
-  CHECK(transport->sent.size() == 2);
+  CHECK(transport->sent.size() == 3);
 }
 
 TEST_CASE_METHOD(Fixture, "A heartbeat goes out every 10 s whatever else is under way",
@@ -111,4 +112,57 @@ TEST_CASE_METHOD(Fixture, "A session ends with its HTTP actor and tells everyone
   run();
   REQUIRE(later->has_value());
   CHECK((*later)->error().code == Errc::cancelled);
+}
+
+TEST_CASE_METHOD(Fixture, "The dynamic configuration is refreshed at the pace that it sets",
+                 "[actors][session][config]") {
+  dynamic_config = test::json(200, R"({"refresh_interval_sec":20})");
+  open_session();
+  opened_with = transport->sent.size();
+  pass(19'999ms);
+  CHECK(sent_to(Endpoint::client_dynamic_config).empty());
+  pass(1ms);
+  REQUIRE(sent_to(Endpoint::client_dynamic_config).size() == 1);
+  CHECK(sent_to(Endpoint::client_dynamic_config)[0].timeout == 10s);
+  SECTION("never more often than every ten seconds") {
+    dynamic_config = test::json(200, R"({"refresh_interval_sec":1})");
+    pass(20s);
+    CHECK(sent_to(Endpoint::client_dynamic_config).size() == 2);
+    pass(9s);
+    CHECK(sent_to(Endpoint::client_dynamic_config).size() == 2);
+    pass(1s);
+    CHECK(sent_to(Endpoint::client_dynamic_config).size() == 3);
+  }
+  SECTION("with one note for all failures in a row") {
+    dynamic_config = test::json(503, "{}");
+    for (int i = 0; i < 5; ++i)
+      pass(20s);
+    CHECK(sent_to(Endpoint::client_dynamic_config).size() == 6);
+    REQUIRE(notices.size() == 1);
+    CHECK(notices[0].text.find("HTTP 503") != std::string::npos);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "A service without a dynamic configuration is asked every 300 s",
+                 "[actors][session][config]") {
+  dynamic_config = test::json(404, "{}");
+  open_session();
+  opened_with = transport->sent.size();
+  pass(299s);
+  CHECK(sent_to(Endpoint::client_dynamic_config).empty());
+  pass(1s);
+  CHECK(sent_to(Endpoint::client_dynamic_config).size() == 1);
+  CHECK(notices.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "A session does not open without the dynamic configuration",
+                 "[actors][session][config]") {
+  dynamic_config = test::json(401, R"({"detail":"no"})");
+  http = spawn(http_actor, transport, HttpActorSettings{.notices = settings.notices});
+  session_actor = spawn(session, http, settings);
+  auto id = ask<std::string>(session_actor, atom::open_v);
+  run();
+  REQUIRE(id->has_value());
+  REQUIRE_FALSE((*id)->has_value());
+  CHECK((*id)->error().code == Errc::unauthenticated);
 }

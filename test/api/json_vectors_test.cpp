@@ -43,9 +43,12 @@ const std::map<std::string, RoundTrip> round_trips{
     {"assign_session_project.request.json", round_trip<AssignSessionProjectRequest>},
     {"audit.response.json", round_trip<AuditLogResponse>},
     {"billing_usage.response.json", round_trip<BillingUsageResponse>},
+    {"auth_token.request.json", round_trip<wire::AuthTokenRequest>},
+    {"auth_token.response.json", round_trip<wire::AuthTokenResponse>},
     {"client_config.request.json", round_trip<wire::ClientConfigRequest>},
     {"client_config.response.json", round_trip<ClientConfig>},
     {"client_dynamic_config.request.json", round_trip<wire::ClientConfigRequest>},
+    {"client_dynamic_config.response.json", round_trip<DynamicConfig>},
     {"create_model.request.json", round_trip<CreateModelRequest>},
     {"create_sampling_session.request.base.json", round_trip<CreateSamplingSessionRequest>},
     {"create_sampling_session.request.path.json", round_trip<CreateSamplingSessionRequest>},
@@ -86,6 +89,8 @@ const std::map<std::string, RoundTrip> round_trips{
     {"session_heartbeat.response.json", round_trip<wire::SessionHeartbeatResponse>},
     {"set_ttl.request.json", round_trip<CheckpointTtlRequest>},
     {"set_ttl.request.remove.json", round_trip<CheckpointTtlRequest>},
+    {"telemetry.request.json", round_trip<TelemetrySendRequest>},
+    {"telemetry.response.json", round_trip<wire::TelemetryResponse>},
     {"unload_model.request.json", round_trip<UnloadModelRequest>},
     {"untyped_future.response.json", round_trip<FutureRef>},
     {"untyped_future.response.minimal.json", round_trip<FutureRef>},
@@ -104,10 +109,9 @@ const std::map<std::string, std::string> read_elsewhere{
     {"trace_export.responses.json", "rest_json_test.cpp"},
 };
 
-// Calls that this layer has no type for: tokens, telemetry.
+// Calls that this layer has no type for.
 const std::vector<std::string> not_ours{
-    "auth_token.request.json", "auth_token.response.json", "client_dynamic_config.response.json",
-    "healthz.response.json",   "telemetry.request.json",   "telemetry.response.json",
+    "healthz.response.json",
 };
 
 } // namespace
