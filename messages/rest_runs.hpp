@@ -48,6 +48,9 @@ struct TrainingRun {
 
   UserMetadata user_metadata;
 
+  /// Why it is corrupted; told by the local server only.
+  std::optional<std::string> corrupted_reason;
+
   friend bool operator==(const TrainingRun&, const TrainingRun&) = default;
 };
 

@@ -37,4 +37,22 @@ HttpReply weights_info(ServiceCore& core, const HttpCall& call);
 HttpReply create_sampling_session(ServiceCore& core, const HttpCall& call);
 HttpReply asample(ServiceCore& core, const HttpCall& call);
 
+// run_calls.cpp
+HttpReply list_sessions(ServiceCore& core, const HttpCall& call);
+HttpReply get_session(ServiceCore& core, const HttpCall& call);
+HttpReply assign_project(ServiceCore& core, const HttpCall& call);
+HttpReply trace_export(ServiceCore& core, const HttpCall& call);
+HttpReply get_sampler(ServiceCore& core, const HttpCall& call);
+HttpReply list_runs(ServiceCore& core, const HttpCall& call);
+HttpReply get_run(ServiceCore& core, const HttpCall& call);
+
+// stored_calls.cpp
+HttpReply list_run_checkpoints(ServiceCore& core, const HttpCall& call);
+HttpReply list_checkpoints(ServiceCore& core, const HttpCall& call);
+HttpReply delete_checkpoint(ServiceCore& core, const HttpCall& call);
+HttpReply set_checkpoint_ttl(ServiceCore& core, const HttpCall& call);
+HttpReply publish_checkpoint(ServiceCore& core, const HttpCall& call);
+HttpReply unpublish_checkpoint(ServiceCore& core, const HttpCall& call);
+HttpReply bare_checkpoint(ServiceCore& core, const HttpCall& call);
+
 } // namespace tinkaf::server::calls

@@ -1,55 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/wire/json.hpp"
-#include "api/wire/json_describe.hpp"
+#include "api/wire/json_rest.hpp"
 #include "server/calls.hpp"
 #include "server/digest.hpp"
 #include "server/replies.hpp"
+#include "server/request_checks.hpp"
 #include "server/unread.hpp"
 
 #include <fmt/format.h>
 
 // Saving and loading.
 
-namespace tinkaf::server {
-
-namespace {
-
-struct WeightsInfoRequest {
-  std::string tinker_path;
-};
-
-struct WeightsInfoAnswer {
-  CheckpointInfo info;
-};
-
-void describe(wire::JsonReader& v, WeightsInfoRequest& x) {
-  v.field("tinker_path", x.tinker_path);
-}
-
-void describe(wire::JsonWriter& v, const WeightsInfoAnswer& x) {
-  v.field("base_model", x.info.base_model);
-  v.field("is_lora", true);
-  v.field("lora_rank", x.info.lora_config.rank);
-  v.field("train_unembed", x.info.lora_config.train_unembed);
-  v.field("train_mlp", x.info.lora_config.train_mlp);
-  v.field("train_attn", x.info.lora_config.train_attn);
-}
-
-} // namespace
-
-namespace calls {
+namespace tinkaf::server::calls {
 
 namespace {
 
 using Operation = ServiceCore::Operation;
-
-Result<void> check_ttl(const std::optional<std::int64_t>& seconds) {
-  constexpr std::int64_t longest = 100LL * 365 * 24 * 3600;
-  if (seconds && (*seconds < 1 || *seconds > longest))
-    return fail(Errc::invalid_argument,
-                fmt::format("ttl_seconds: must be in [1, {}], but is {}", longest, *seconds));
-  return {};
-}
 
 /// A save under a name, which is held from the moment when the operation is accepted.
 Operation save_as(ServiceCore& core, const TinkerPath& path,
@@ -62,16 +27,17 @@ Operation save_as(ServiceCore& core, const TinkerPath& path,
         // Let go before the result is told, so that who has seen it can use the name.
         const auto name = std::move(*hold);
         const bool training = path.kind == CheckpointKind::training;
-        const auto now = StateFolder::Clock::to_time_t(StateFolder::Clock::now());
+        const auto now = core.wall_now();
         CheckpointInfo info{.base_model = model.trainer->name(),
                             .lora_config = model.trained->config(),
                             .created = now};
         if (ttl_seconds)
-          info.expires = now + *ttl_seconds;
-        return core.state
-            ->put(path, info,
-                  [&](const auto& folder) { return model.trained->save(folder, training); })
-            .map([&] { return result; });
+          info.expires = now + std::chrono::seconds{*ttl_seconds};
+        auto saved = core.state->put(path, std::move(info), [&](const auto& folder) {
+          return model.trained->save(folder, training);
+        });
+        core.runs.store(model.id);
+        return saved.map([&] { return result; });
       },
       .reserve = [&core, path, overwrite, hold]() -> Result<void> {
         return core.take_name(path, overwrite).map([&](auto&& taken) {
@@ -98,15 +64,14 @@ Operation snapshot_as(ServiceCore& core, const Model& owner, std::int64_t number
   auto id = SessionTable::id_of(owner.session_id, SessionTable::Kind::sampler, number);
   return {
       .compute = [&core, id](Model& model, const std::stop_token&) -> Result<FutureValue> {
-        const auto folder = core.state->passing(id);
-        if (auto saved = model.trained->save(folder, false); !saved)
+        const auto weights = core.state->new_weights();
+        if (auto saved = model.trained->save(*weights, false); !saved)
           return fail(std::move(saved.error()));
-        core.snapshots.put(folder, model.trained->snapshot());
+        core.snapshots.put(weights, model.trained->snapshot());
         if (!core.add_claimed({.id = id,
                                .session_id = model.session_id,
                                .trainer = model.trainer,
-                               .folder = folder,
-                               .passing = true}))
+                               .weights = weights}))
           return fail(Errc::cancelled, "the session has ended");
         return SaveWeightsForSamplerResponse{.sampling_session_id = id};
       },
@@ -136,29 +101,26 @@ Result<Operation> checked_save(ServiceCore& core, const SaveWeightsForSamplerReq
 }
 
 /// Puts the weights of a checkpoint in the place of the model's.
-Operation load_into(ServiceCore& core, const TinkerPath& path, const CheckpointInfo& info,
-                    bool optimizer) {
-  return {[&core, path, info, optimizer](Model& model,
-                                         const std::stop_token&) -> Result<FutureValue> {
+Operation load_into(ServiceCore::FoundCheckpoint from, bool optimizer) {
+  return {[from = std::move(from), optimizer](Model& model,
+                                              const std::stop_token&) -> Result<FutureValue> {
+    const auto& info = from.info;
     const auto same = [&](auto member) { return info.lora_config.*member == model.config.*member; };
     if (info.base_model != model.trainer->name())
       return fail(Errc::invalid_argument,
                   fmt::format("{} belongs to the base model `{}`, but the model is `{}`",
-                              path.str(), info.base_model, model.trainer->name()));
+                              from.path.str(), info.base_model, model.trainer->name()));
     if (!same(&LoraConfig::rank) || !same(&LoraConfig::train_unembed)
         || !same(&LoraConfig::train_mlp) || !same(&LoraConfig::train_attn))
       return fail(Errc::invalid_argument,
                   fmt::format("{} has another shape than the model: rank {} and {}, and perhaps "
                               "other trained matrices",
-                              path.str(), info.lora_config.rank, model.config.rank));
-    const auto folder = core.state->find(path, StateFolder::Clock::now());
-    if (!folder)
-      return fail(folder.error());
-    auto loaded = model.trainer->load(*folder, optimizer);
+                              from.path.str(), info.lora_config.rank, model.config.rank));
+    auto loaded = model.trainer->load(*from.weights, optimizer);
     if (!loaded)
       return fail(std::move(loaded.error()));
     model.trained = std::move(*loaded);
-    return LoadWeightsResponse{.path = path.str(), .model_id = model.id};
+    return LoadWeightsResponse{.path = from.path.str(), .model_id = model.id};
   }};
 }
 
@@ -171,26 +133,21 @@ HttpReply create_by_load(ServiceCore& core, const LoadWeightsRequest& request) {
   const auto from = core.checkpoint(request.path, CheckpointKind::training);
   if (!from)
     return error_reply(from.error());
-  const auto& [path, info] = *from;
-  if (request.base_model && *request.base_model != info.base_model)
+  const auto& base_model = from->info.base_model;
+  if (request.base_model && *request.base_model != base_model)
     return error_reply(400, fmt::format("base_model: is `{}`, but {} belongs to `{}`",
-                                        *request.base_model, path.str(), info.base_model));
-  const auto trainer = core.trainer(info.base_model);
+                                        *request.base_model, request.path, base_model));
+  const auto trainer = core.trainer(base_model);
   if (!trainer)
     return error_reply(trainer.error());
-  auto make = [&core, place = path, optimizer = request.optimizer](
-                  Trainer& base) -> Result<std::unique_ptr<TrainedModel>> {
-    const auto folder = core.state->find(place, StateFolder::Clock::now());
-    if (!folder)
-      return fail(folder.error());
-    return base.load(*folder, optimizer);
-  };
   return core.add_model(*request.session_id, *request.model_seq_id,
                         digest_of("load_weights", wire::to_json(request)),
                         {.trainer = *trainer,
-                         .config = info.lora_config,
-                         .make = std::move(make),
-                         .result = [text = path.str()](const std::string& id) -> FutureValue {
+                         .config = from->info.lora_config,
+                         .user_metadata = request.user_metadata,
+                         .make = [weights = from->weights, optimizer = request.optimizer](
+                                     Trainer& base) { return base.load(*weights, optimizer); },
+                         .result = [text = request.path](const std::string& id) -> FutureValue {
                            return LoadWeightsResponse{.path = text, .model_id = id};
                          }});
 }
@@ -202,10 +159,10 @@ Result<Operation> checked_load(ServiceCore& core, const LoadWeightsRequest& requ
   if (request.seq_id && *request.seq_id != 1 && !core.options.load_weights_anywhere)
     return fail(Errc::invalid_argument,
                 fmt::format("LoadWeights is not permitted with seq_id {}", *request.seq_id));
-  const auto from = core.checkpoint(request.path, CheckpointKind::training);
+  auto from = core.checkpoint(request.path, CheckpointKind::training);
   if (!from)
-    return fail(from.error());
-  return load_into(core, from->first, from->second, request.optimizer);
+    return fail(std::move(from.error()));
+  return load_into(std::move(*from), request.optimizer);
 }
 
 } // namespace
@@ -249,19 +206,22 @@ HttpReply load_weights(ServiceCore& core, const HttpCall& call) {
 }
 
 HttpReply weights_info(ServiceCore& core, const HttpCall& call) {
-  const auto request = wire::read_json<WeightsInfoRequest>(call.body, "weights_info request",
-                                                           Errc::invalid_argument);
+  const auto request = wire::from_json<WeightsInfoRequest>(call.body);
   if (!request)
     return error_reply(request.error());
   const auto path = TinkerPath::parse(request->tinker_path);
   if (!path)
     return error_reply(path.error());
-  const auto found = core.checkpoint(request->tinker_path, path->kind);
-  if (!found)
-    return error_reply(found.error());
-  return HttpReply::json(200, wire::write_json(WeightsInfoAnswer{found->second}));
+  const auto info = core.checkpoint_info(*path);
+  if (!info)
+    return error_reply(info.error());
+  const auto& lora = info->lora_config;
+  return HttpReply::json(200, wire::to_json(WeightsInfoResponse{.base_model = info->base_model,
+                                                                .is_lora = true,
+                                                                .lora_rank = lora.rank,
+                                                                .train_unembed = lora.train_unembed,
+                                                                .train_mlp = lora.train_mlp,
+                                                                .train_attn = lora.train_attn}));
 }
 
-} // namespace calls
-
-} // namespace tinkaf::server
+} // namespace tinkaf::server::calls

@@ -14,7 +14,7 @@ namespace tinkaf::server::calls {
 namespace {
 
 /// What to sample from, by the name of a base or by a path, which decides if both are given.
-Result<Sampler> find_weights(const ServiceCore& core, const std::optional<std::string>& base_model,
+Result<Sampler> find_weights(ServiceCore& core, const std::optional<std::string>& base_model,
                              const std::optional<std::string>& model_path) {
   if (!model_path) {
     if (!base_model)
@@ -24,20 +24,20 @@ Result<Sampler> find_weights(const ServiceCore& core, const std::optional<std::s
       return fail(std::move(trainer.error()));
     return Sampler{.id = "base " + *base_model, .trainer = std::move(*trainer)};
   }
-  const auto found = core.checkpoint(*model_path, CheckpointKind::sampler);
+  auto found = core.checkpoint(*model_path, CheckpointKind::sampler);
   if (!found)
-    return fail(found.error());
-  const auto& [path, info] = *found;
-  if (base_model && *base_model != info.base_model)
+    return fail(std::move(found.error()));
+  const auto& base = found->info.base_model;
+  if (base_model && *base_model != base)
     return fail(Errc::invalid_argument, fmt::format("base_model: is `{}`, but {} belongs to `{}`",
-                                                    *base_model, path.str(), info.base_model));
-  auto trainer = core.trainer(info.base_model);
+                                                    *base_model, *model_path, base));
+  auto trainer = core.trainer(base);
   if (!trainer)
     return fail(std::move(trainer.error()));
-  auto folder = core.state->find(path, StateFolder::Clock::now());
-  if (!folder)
-    return fail(std::move(folder.error()));
-  return Sampler{.id = path.str(), .trainer = std::move(*trainer), .folder = std::move(*folder)};
+  return Sampler{.id = *model_path,
+                 .trainer = std::move(*trainer),
+                 .weights = std::move(found->weights),
+                 .model_path = *model_path};
 }
 
 Result<std::shared_ptr<Sampler>> find_sampler(ServiceCore& core, const AsampleRequest& request) {

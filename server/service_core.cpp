@@ -9,13 +9,15 @@
 
 #include <algorithm>
 #include <exception>
-#include <system_error>
 
 // Sessions, models, and what runs when. The rest of the core is in service_samplers.cpp.
 
 namespace tinkaf::server {
 
 namespace {
+
+/// How often checkpoints that have expired are looked for, besides when they are listed.
+constexpr std::chrono::minutes sweep_interval{1};
 
 constexpr const char* stop_reason = "the server is stopping";
 
@@ -43,24 +45,61 @@ Result<FutureValue> guarded(const ServiceCore::Compute& compute, std::stop_token
   return result;
 }
 
+tl::unexpected<Error> no_session(const std::string& session_id) {
+  return fail(Errc::not_found,
+              fmt::format("session_id: there is no session `{}`, or it has ended", session_id));
+}
+
 } // namespace
 
 ServiceCore::ServiceCore(const ServerOptions& settings, std::vector<std::shared_ptr<Trainer>> bases,
                          std::unique_ptr<StateFolder> folder)
     : options(settings), trainers(std::move(bases)), state(std::move(folder)),
-      futures(settings.limits), tokens(settings.limits.token_life),
+      runs(*state, wall_now()), futures(settings.limits), tokens(settings.limits.token_life),
       snapshots(settings.limits.max_loaded_samplers) {}
 
-std::string ServiceCore::create_session() {
+std::string ServiceCore::create_session(std::optional<std::string> project_id) {
   const std::lock_guard lock{mutex_};
-  return sessions_.create(Clock::now());
+  return sessions_.create(Clock::now(), std::move(project_id));
+}
+
+Result<void> ServiceCore::move_session(const std::string& session_id,
+                                       const std::string& project_id) {
+  if (auto known = touch(session_id); !known)
+    return known;
+  {
+    const std::lock_guard lock{mutex_};
+    sessions_.move(session_id, project_id);
+  }
+  runs.move(session_id, project_id);
+  return {};
+}
+
+std::vector<std::string> ServiceCore::session_ids() const {
+  const std::lock_guard lock{mutex_};
+  return sessions_.ids();
+}
+
+Result<GetSessionResponse> ServiceCore::session(const std::string& session_id) const {
+  GetSessionResponse out;
+  {
+    const std::lock_guard lock{mutex_};
+    if (!sessions_.contains(session_id))
+      return no_session(session_id);
+    for (const auto& [id, sampler] : samplers_)
+      if (sampler->session_id == session_id)
+        out.sampler_ids.push_back(id);
+  }
+  for (const auto& run : runs.list())
+    if (run.session_id == session_id)
+      out.training_run_ids.push_back(run.id);
+  return out;
 }
 
 Result<void> ServiceCore::touch(const std::string& session_id) {
   const std::lock_guard lock{mutex_};
   if (!sessions_.touch(session_id, Clock::now()))
-    return fail(Errc::not_found,
-                fmt::format("session_id: there is no session `{}`, or it has ended", session_id));
+    return no_session(session_id);
   return {};
 }
 
@@ -78,15 +117,35 @@ Result<std::shared_ptr<Trainer>> ServiceCore::trainer(const std::string& name) c
 }
 
 Result<std::shared_ptr<Model>> ServiceCore::model(const std::string& id) {
-  const std::lock_guard lock{mutex_};
-  if (const auto found = models_.find(id); found != models_.end()) {
-    sessions_.touch(found->second->session_id, Clock::now());
-    return found->second;
+  {
+    const std::lock_guard lock{mutex_};
+    if (const auto found = models_.find(id); found != models_.end()) {
+      sessions_.touch(found->second->session_id, Clock::now());
+      runs.note_request(id, wall_now());
+      return found->second;
+    }
+    if (const auto ended = ended_models_.find(id); ended != ended_models_.end())
+      return fail(Errc::not_found,
+                  fmt::format("model_id: the model `{}` is unloaded: {}", id, ended->second));
   }
-  if (const auto ended = ended_models_.find(id); ended != ended_models_.end())
-    return fail(Errc::not_found,
-                fmt::format("model_id: the model `{}` is unloaded: {}", id, ended->second));
-  return fail(Errc::not_found, fmt::format("model_id: there is no model `{}`", id));
+  return fail(unknown_model(id));
+}
+
+Error ServiceCore::unknown_model(const std::string& id) const {
+  const auto run = runs.find(id);
+  if (!run)
+    return {.code = Errc::not_found,
+            .message = fmt::format("model_id: there is no model `{}`", id)};
+  const auto stored = state->list(wall_now(), id).checkpoints;
+  const auto last = std::find_if(stored.begin(), stored.end(), [](const auto& x) {
+    return x.path.kind == CheckpointKind::training;
+  });
+  return {.code = Errc::not_found,
+          .message
+          = fmt::format("model_id: the model `{}` is not loaded: {}; {}", id,
+                        run->damage.value_or("it was made before this server started"),
+                        last == stored.end() ? std::string{"it has no checkpoint to go on from"}
+                                             : "go on from " + last->path.str())};
 }
 
 HttpReply ServiceCore::add_model(const std::string& session_id, std::int64_t model_seq_id,
@@ -107,8 +166,16 @@ HttpReply ServiceCore::add_model(const std::string& session_id, std::int64_t mod
   models_[id] = model;
   auto request_id = futures.open();
   sessions_.claim(session_id, kind, model_seq_id, {digest, request_id});
+  RunRecord record{.id = id,
+                   .session_id = session_id,
+                   .base_model = model->trainer->name(),
+                   .lora_config = model->config,
+                   .user_metadata = std::move(origin.user_metadata),
+                   .project_id = sessions_.project(session_id),
+                   .last_request = wall_now()};
   run(lane_of(*model), request_id,
-      [model, origin = std::move(origin)](const std::stop_token&) -> Result<FutureValue> {
+      [this, model, record = std::move(record),
+       origin = std::move(origin)](const std::stop_token&) -> Result<FutureValue> {
         model->missing = {.code = Errc::server_error,
                           .message = "the model was not made",
                           .category = ErrorCategory::server};
@@ -119,6 +186,7 @@ HttpReply ServiceCore::add_model(const std::string& session_id, std::int64_t mod
           return fail(std::move(made.error()));
         }
         model->trained = std::move(*made);
+        runs.add(record);
         return origin.result(model->id);
       });
   return accepted(request_id, id);
@@ -128,8 +196,8 @@ OperationQueue::Operation ServiceCore::ordered(const std::shared_ptr<Model>& mod
                                                Operation operation) {
   auto request_id = futures.open();
   ++model->unfinished;
-  auto compute =
-      [model, compute = std::move(operation.compute)](std::stop_token stop) -> Result<FutureValue> {
+  auto compute = [this, model, compute = std::move(operation.compute)](
+                     std::stop_token stop) -> Result<FutureValue> {
     if (!model->trained)
       return fail(model->missing);
     try {
@@ -140,6 +208,7 @@ OperationQueue::Operation ServiceCore::ordered(const std::shared_ptr<Model>& mod
                         .message = "the model is lost since an earlier operation broke it; make a "
                                    "new one from its last checkpoint",
                         .category = ErrorCategory::server};
+      runs.note_damage(model->id, "an operation broke the model");
       throw;
     }
   };
@@ -216,7 +285,10 @@ void ServiceCore::end_model(const std::shared_ptr<Model>& model, const std::stri
   fail_all(
       model->queue.take_waiting(),
       fmt::format("the model was unloaded {} while this waited for an earlier number", reason));
-  computing_.post(lane_of(*model), [model](const std::stop_token&) { model->trained.reset(); });
+  computing_.post(lane_of(*model), [this, model](const std::stop_token&) {
+    model->trained.reset();
+    runs.store(model->id);
+  });
 }
 
 void ServiceCore::fail_all(const std::vector<OperationQueue::Operation>& operations,
@@ -242,18 +314,9 @@ void ServiceCore::end_session(const std::string& session_id) {
       models.push_back(model);
   for (const auto& model : models)
     end_model(model, "since its session was silent for too long");
-  std::erase_if(samplers_, [&](const auto& entry) {
-    const auto& sampler = *entry.second;
-    if (sampler.session_id != session_id)
-      return false;
-    if (sampler.passing)
-      computing_.post(sampler.id, [this, folder = sampler.folder](const std::stop_token&) {
-        snapshots.drop(folder);
-        std::error_code ignored;
-        std::filesystem::remove_all(folder, ignored);
-      });
-    return true;
-  });
+  std::erase_if(samplers_,
+                [&](const auto& entry) { return entry.second->session_id == session_id; });
+  drop_unused_weights();
 }
 
 void ServiceCore::tick() {
@@ -271,6 +334,10 @@ void ServiceCore::tick() {
   if (options.limits.session_expiry.count() > 0)
     for (const auto& session_id : sessions_.expire(now, options.limits.session_expiry))
       end_session(session_id);
+  if (now - swept_ >= sweep_interval) {
+    swept_ = now;
+    readers.post({}, [this](const std::stop_token&) { free_expired(); });
+  }
 }
 
 ServiceCore::~ServiceCore() {
@@ -285,6 +352,7 @@ void ServiceCore::stop() {
     return;
   readers.stop();
   computing_.stop();
+  runs.store_all();
   futures.fail_all(stop_reason, Clock::now());
 }
 

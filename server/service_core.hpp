@@ -2,9 +2,11 @@
 #pragma once
 
 #include "messages/requests.hpp"
+#include "messages/rest_runs.hpp"
 #include "server/checkpoint_names.hpp"
 #include "server/future_store.hpp"
 #include "server/operation_queue.hpp"
+#include "server/run_table.hpp"
 #include "server/server_options.hpp"
 #include "server/session_table.hpp"
 #include "server/snapshot_cache.hpp"
@@ -17,7 +19,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,11 +55,11 @@ struct Sampler {
   std::string session_id;
   std::shared_ptr<Trainer> trainer;
 
-  /// Where the weights are; empty for the base itself.
-  std::filesystem::path folder = {};
+  /// Null for the base itself.
+  WeightsFolder weights = nullptr;
 
-  /// Set if the weights go when the session ends.
-  bool passing = false;
+  /// The checkpoint that the weights are from, if they are.
+  std::optional<std::string> model_path = {};
 
   struct Known {
     std::string digest;
@@ -92,6 +93,7 @@ public:
   struct Origin {
     std::shared_ptr<Trainer> trainer;
     LoraConfig config;
+    UserMetadata user_metadata;
     std::function<Result<std::unique_ptr<TrainedModel>>(Trainer&)> make;
 
     /// The result for the client.
@@ -106,10 +108,20 @@ public:
 
   // Sessions.
 
-  [[nodiscard]] std::string create_session();
+  [[nodiscard]] std::string create_session(std::optional<std::string> project_id);
 
   /// Notes a sign of life. @returns `Errc::not_found`
   [[nodiscard]] Result<void> touch(const std::string& session_id);
+
+  /// @returns `Errc::not_found`
+  [[nodiscard]] Result<void> move_session(const std::string& session_id,
+                                          const std::string& project_id);
+
+  /// All that are open, newest first.
+  [[nodiscard]] std::vector<std::string> session_ids() const;
+
+  /// What was made in a session. @returns `Errc::not_found`
+  [[nodiscard]] Result<GetSessionResponse> session(const std::string& session_id) const;
 
   // Models.
 
@@ -141,10 +153,26 @@ public:
   /// @returns `Errc::conflict` if it is taken
   [[nodiscard]] Result<CheckpointNames::Hold> take_name(const TinkerPath& path, bool overwrite);
 
+  /// A checkpoint, whatever happens to it later.
+  struct FoundCheckpoint {
+    TinkerPath path;
+    CheckpointInfo info;
+    WeightsFolder weights;
+  };
+
   /// A checkpoint of the wanted kind; `text` as the client sent it.
-  /// @returns with status 400 for another form or kind of path, 404, 425 while it is being written
-  [[nodiscard]] Result<std::pair<TinkerPath, CheckpointInfo>> checkpoint(const std::string& text,
-                                                                         CheckpointKind kind) const;
+  /// @returns with status 400 for another form or kind of path, else as `checkpoint`
+  [[nodiscard]] Result<FoundCheckpoint> checkpoint(const std::string& text, CheckpointKind kind);
+
+  /// @returns with status 404, 425 while it is being written
+  [[nodiscard]] Result<FoundCheckpoint> checkpoint(const TinkerPath& path);
+  [[nodiscard]] Result<CheckpointInfo> checkpoint_info(const TinkerPath& path) const;
+
+  /// Frees what expired checkpoints take.
+  void free_expired();
+
+  /// Lets go of weights in memory that nobody uses any more.
+  void drop_unused_weights();
 
   // Samplers.
 
@@ -169,8 +197,9 @@ public:
   // Time.
 
   /// The time of day.
-  [[nodiscard]] StateFolder::Clock::time_point wall_now() const {
-    return options.clock ? options.clock() : StateFolder::Clock::now();
+  [[nodiscard]] Timestamp wall_now() const {
+    return std::chrono::floor<std::chrono::microseconds>(
+        options.clock ? options.clock() : std::chrono::system_clock::now());
   }
 
   void tick();
@@ -183,6 +212,7 @@ public:
   const ServerOptions options;
   const std::vector<std::shared_ptr<Trainer>> trainers;
   const std::unique_ptr<StateFolder> state;
+  RunTable runs;
   FutureStore futures;
   TokenTable tokens;
 
@@ -199,6 +229,7 @@ private:
                 const std::string& reason);
   void end_session(const std::string& session_id);
   void end_model(const std::shared_ptr<Model>& model, const std::string& reason);
+  [[nodiscard]] Error unknown_model(const std::string& id) const;
 
   std::atomic<bool> stopping_ = false;
   mutable std::mutex mutex_; // taken before that of `futures`
@@ -208,6 +239,7 @@ private:
   std::map<std::string, std::shared_ptr<Sampler>> samplers_;
   CheckpointNames names_;
   std::atomic<std::size_t> unfinished_samples_ = 0;
+  Clock::time_point swept_ = Clock::now();
   WorkQueue computing_{1};
 };
 

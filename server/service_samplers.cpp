@@ -25,7 +25,7 @@ std::string ServiceCore::name_of_save(Model& model) {
 }
 
 Result<CheckpointNames::Hold> ServiceCore::take_name(const TinkerPath& path, bool overwrite) {
-  if (!overwrite && state->info(path, StateFolder::Clock::now()))
+  if (!overwrite && state->info(path, wall_now()))
     return fail(Errc::conflict,
                 fmt::format("path: the checkpoint `{}` of the model `{}` exists already; choose "
                             "another name, or overwrite it",
@@ -38,29 +38,49 @@ Result<CheckpointNames::Hold> ServiceCore::take_name(const TinkerPath& path, boo
   return hold; // two overwrites in a row need but one hold
 }
 
-Result<std::pair<TinkerPath, CheckpointInfo>> ServiceCore::checkpoint(const std::string& text,
-                                                                      CheckpointKind kind) const {
-  auto path = TinkerPath::parse(text);
+Result<ServiceCore::FoundCheckpoint> ServiceCore::checkpoint(const std::string& text,
+                                                             CheckpointKind kind) {
+  const auto path = TinkerPath::parse(text);
   if (!path)
     return fail(path.error());
-  const auto now = StateFolder::Clock::now();
-  if (path->kind != kind) {
-    auto sibling = *path;
-    sibling.kind = kind;
-    const bool training = kind == CheckpointKind::training;
-    return fail(Errc::invalid_argument,
-                fmt::format("path: {} is a checkpoint to {}, but one to {} is needed{}", text,
-                            training ? "sample from" : "train on",
-                            training ? "train on" : "sample from",
-                            state->info(sibling, now) ? ": " + sibling.str()
-                                                      : fmt::format(" ({}/…)", to_string(kind))));
-  }
-  auto info = state->info(*path, now);
-  if (!info && info.error().code == Errc::not_found && names_.is_taken(*path))
-    return fail_with(425, fmt::format("path: the checkpoint {} is still being written", text));
+  if (path->kind == kind)
+    return checkpoint(*path);
+  auto sibling = *path;
+  sibling.kind = kind;
+  const bool training = kind == CheckpointKind::training;
+  return fail(
+      Errc::invalid_argument,
+      fmt::format("path: {} is a checkpoint to {}, but one to {} is needed{}", text,
+                  training ? "sample from" : "train on", training ? "train on" : "sample from",
+                  state->info(sibling, wall_now()) ? ": " + sibling.str()
+                                                   : fmt::format(" ({}/…)", to_string(kind))));
+}
+
+Result<ServiceCore::FoundCheckpoint> ServiceCore::checkpoint(const TinkerPath& path) {
+  auto info = checkpoint_info(path);
   if (!info)
     return fail(std::move(info.error()));
-  return std::pair{std::move(*path), std::move(*info)};
+  auto weights = state->pin(path, wall_now());
+  if (!weights)
+    return fail(std::move(weights.error()));
+  return FoundCheckpoint{path, std::move(*info), std::move(*weights)};
+}
+
+Result<CheckpointInfo> ServiceCore::checkpoint_info(const TinkerPath& path) const {
+  auto info = state->info(path, wall_now());
+  if (!info && info.error().code == Errc::not_found && names_.is_taken(path))
+    return fail_with(425,
+                     fmt::format("path: the checkpoint {} is still being written", path.str()));
+  return info;
+}
+
+void ServiceCore::free_expired() {
+  if (state->free_expired(wall_now()) > 0)
+    drop_unused_weights();
+}
+
+void ServiceCore::drop_unused_weights() {
+  computing_.post("weights", [this](const std::stop_token&) { snapshots.drop_unused(); });
 }
 
 Result<void> ServiceCore::claim_sampler(const std::string& session_id, std::int64_t number,
@@ -125,8 +145,8 @@ HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
       [this, sampler, request = std::move(request)](std::stop_token stop) -> Result<FutureValue> {
         --unfinished_samples_;
         std::shared_ptr<const Snapshot> weights;
-        if (!sampler->folder.empty()) {
-          auto loaded = snapshots.get(*sampler->trainer, sampler->folder);
+        if (sampler->weights) {
+          auto loaded = snapshots.get(*sampler->trainer, sampler->weights);
           if (!loaded)
             return fail(std::move(loaded.error()));
           weights = std::move(*loaded);

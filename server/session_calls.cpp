@@ -62,10 +62,12 @@ HttpReply telemetry(ServiceCore&, const HttpCall& call) {
 }
 
 HttpReply create_session(ServiceCore& core, const HttpCall& call) {
-  if (auto request = wire::from_json<CreateSessionRequest>(call.body); !request)
+  auto request = wire::from_json<CreateSessionRequest>(call.body);
+  if (!request)
     return error_reply(request.error());
   return HttpReply::json(200,
-                         wire::to_json(CreateSessionResponse{.session_id = core.create_session()}));
+                         wire::to_json(CreateSessionResponse{
+                             .session_id = core.create_session(std::move(request->project_id))}));
 }
 
 HttpReply session_heartbeat(ServiceCore& core, const HttpCall& call) {

@@ -5,12 +5,40 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <utility>
+
 namespace tinkaf::server {
 
-std::string SessionTable::create(TimePoint now) {
+std::string SessionTable::create(TimePoint now, std::optional<std::string> project_id) {
   auto id = make_uuid();
-  sessions_[id].last_seen = now;
+  auto& session = sessions_[id];
+  session.last_seen = now;
+  session.number = ++count_;
+  session.project_id = std::move(project_id);
   return id;
+}
+
+bool SessionTable::move(const std::string& session_id, const std::string& project_id) {
+  const auto it = sessions_.find(session_id);
+  if (it == sessions_.end())
+    return false;
+  it->second.project_id = project_id;
+  return true;
+}
+
+const std::optional<std::string>& SessionTable::project(const std::string& session_id) const {
+  return sessions_.at(session_id).project_id;
+}
+
+std::vector<std::string> SessionTable::ids() const {
+  std::map<std::uint64_t, std::string, std::greater<>> by_number;
+  for (const auto& [id, session] : sessions_)
+    by_number[session.number] = id;
+  std::vector<std::string> out;
+  for (auto& [number, id] : by_number)
+    out.push_back(std::move(id));
+  return out;
 }
 
 bool SessionTable::touch(const std::string& session_id, TimePoint now) {

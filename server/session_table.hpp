@@ -31,10 +31,24 @@ public:
   };
 
   /// Opens a session and returns its id.
-  [[nodiscard]] std::string create(TimePoint now);
+  [[nodiscard]] std::string create(TimePoint now, std::optional<std::string> project_id = {});
 
   /// Notes a sign of life; false if there is no such session.
   bool touch(const std::string& session_id, TimePoint now);
+
+  /// Moves a session to a project; false if there is no such session.
+  bool move(const std::string& session_id, const std::string& project_id);
+
+  /// The project of a session, if it has one.
+  /// @pre the session exists
+  [[nodiscard]] const std::optional<std::string>& project(const std::string& session_id) const;
+
+  [[nodiscard]] bool contains(const std::string& session_id) const {
+    return sessions_.contains(session_id);
+  }
+
+  /// The newest first.
+  [[nodiscard]] std::vector<std::string> ids() const;
 
   /// Who has taken the number; nothing if nobody has.
   /// @pre the session exists
@@ -54,10 +68,13 @@ public:
 private:
   struct Session {
     TimePoint last_seen;
+    std::uint64_t number = 0; // in order of creation
+    std::optional<std::string> project_id;
     std::map<std::pair<Kind, std::int64_t>, Claim> claims;
   };
 
   std::map<std::string, Session> sessions_;
+  std::uint64_t count_ = 0;
 };
 
 } // namespace tinkaf::server

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/state_folder.hpp"
 
-#include "api/wire/json_describe.hpp"
 #include "server/model/atomic_file.hpp"
 
 #include <fmt/format.h>
@@ -24,16 +23,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* note_name = "checkpoint.json";
+constexpr const char* run_name = "run.json";
 constexpr std::size_t longest_name = 255;
-
-bool is_safe(std::string_view part, std::string_view also) {
-  return !part.empty() && part.size() <= longest_name && part != "." && part != ".."
-         && std::all_of(part.begin(), part.end(), [also](char x) {
-              return (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9')
-                     || also.find(x) != std::string_view::npos;
-            });
-}
 
 fs::path default_dir() {
   const auto* state = std::getenv("XDG_STATE_HOME");
@@ -47,40 +38,7 @@ tl::unexpected<Error> cannot(const char* what, const fs::path& path, const std::
   return fail(Errc::io_error, fmt::format("cannot {} {}: {}", what, path.string(), why.message()));
 }
 
-/// Puts a folder in its place. If there is one, they change places, so that there is a whole one
-/// at any moment.
-std::error_code move_into_place(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  if (fs::exists(to, error)) {
-    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0)
-      return {};
-    fs::remove_all(to, error); // a file system that cannot exchange
-  }
-  if (!error)
-    fs::rename(from, to, error);
-  return error;
-}
-
-struct Removal {
-  ~Removal() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  const fs::path& path;
-};
-
 } // namespace
-
-template <wire::JsonVisitor V>
-void describe(V& v, wire::Visited<V, CheckpointInfo>& x) {
-  v.field("base_model", x.base_model);
-  v.field("lora_rank", x.lora_config.rank);
-  v.field("train_unembed", x.lora_config.train_unembed);
-  v.field("train_mlp", x.lora_config.train_mlp);
-  v.field("train_attn", x.lora_config.train_attn);
-  v.field("created", x.created);
-  v.optional("expires", x.expires);
-}
 
 Result<std::unique_ptr<StateFolder>> StateFolder::open(fs::path dir) {
   if (dir.empty())
@@ -119,6 +77,14 @@ StateFolder::~StateFolder() {
   ::close(lock_);
 }
 
+bool StateFolder::is_safe(std::string_view part, std::string_view also) {
+  return !part.empty() && part.size() <= longest_name && part != "." && part != ".."
+         && std::all_of(part.begin(), part.end(), [also](char x) {
+              return (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9')
+                     || also.find(x) != std::string_view::npos;
+            });
+}
+
 Result<void> StateFolder::check_name(const std::string& name) {
   if (!is_safe(name, "._-"))
     return fail(Errc::invalid_argument,
@@ -128,56 +94,61 @@ Result<void> StateFolder::check_name(const std::string& name) {
   return {};
 }
 
-Result<fs::path> StateFolder::find(const TinkerPath& path, Clock::time_point now) const {
-  if (auto known = info(path, now); !known)
-    return fail(std::move(known.error()));
-  return folder_of(path);
+WeightsFolder StateFolder::owned(fs::path folder) {
+  return {new fs::path{std::move(folder)}, [](const fs::path* path) {
+            std::error_code ignored;
+            fs::remove_all(*path, ignored);
+            delete path;
+          }};
 }
 
-Result<CheckpointInfo> StateFolder::info(const TinkerPath& path, Clock::time_point now) const {
-  const auto missing = [&](std::string_view why) {
-    return fail(Errc::not_found, fmt::format("path: the checkpoint {} {}", path.str(), why));
-  };
-  std::error_code error;
-  // The checks also keep the path inside: no part may hold a slash or be a parent reference.
-  if (!is_safe(path.training_run_id, ":._-") || !is_safe(path.name, "._-")
-      || !fs::exists(folder_of(path), error))
-    return missing("does not exist");
-  const auto text = model::read_text_file(folder_of(path) / note_name);
-  if (!text)
-    return fail(text.error());
-  auto note = wire::read_json<CheckpointInfo>(*text, (folder_of(path) / note_name).string(),
-                                              Errc::io_error);
-  if (note && note->expires && *note->expires <= Clock::to_time_t(now))
-    return missing("has expired");
-  return note;
+WeightsFolder StateFolder::new_weights() const {
+  return owned(scratch_file());
 }
 
-Result<void> StateFolder::put(const TinkerPath& path, const CheckpointInfo& info,
-                              const std::function<Result<void>(const fs::path&)>& fill) const {
+fs::path StateFolder::scratch_file() const {
   static std::atomic<std::uint64_t> count{0};
-  const auto filling = scratch() / fmt::format("checkpoint-{}", ++count);
-  const Removal removal{filling}; // what is left there: the failed one, or the one replaced
-  if (auto filled = fill(filling); !filled)
-    return filled;
-  if (auto noted = model::write_text_file(filling / note_name, wire::write_json(info)); !noted)
-    return noted;
-  const auto place = folder_of(path);
-  std::error_code error;
-  fs::create_directories(place.parent_path(), error);
-  if (!error)
-    error = move_into_place(filling, place);
-  if (error)
-    return cannot("write", place, error);
-  return {};
+  return scratch() / std::to_string(++count);
 }
 
-fs::path StateFolder::passing(const std::string& id) const {
-  return scratch() / ("sampler-" + id);
+std::vector<std::string> StateFolder::run_ids() const {
+  std::vector<std::string> out;
+  std::error_code ignored;
+  for (auto it = fs::directory_iterator{runs(), ignored}; it != fs::directory_iterator{};
+       it.increment(ignored))
+    if (it->is_directory(ignored))
+      out.push_back(it->path().filename().string());
+  return out;
+}
+
+Result<std::string> StateFolder::read_run(const std::string& run_id) const {
+  return model::read_text_file(runs() / run_id / run_name);
+}
+
+bool StateFolder::has_run(const std::string& run_id) const {
+  std::error_code ignored;
+  return fs::exists(runs() / run_id / run_name, ignored);
+}
+
+void StateFolder::remove_run(const std::string& run_id) const {
+  std::error_code ignored;
+  fs::remove_all(runs() / run_id, ignored);
+}
+
+Result<void> StateFolder::write_run(const std::string& run_id, const std::string& text) const {
+  std::error_code error;
+  fs::create_directories(runs() / run_id, error);
+  if (error)
+    return cannot("write", runs() / run_id, error);
+  return model::write_text_file(runs() / run_id / run_name, text);
+}
+
+fs::path StateFolder::runs() const {
+  return dir_ / "checkpoints";
 }
 
 fs::path StateFolder::folder_of(const TinkerPath& path) const {
-  return dir_ / "checkpoints" / path.training_run_id / to_string(path.kind) / path.name;
+  return runs() / path.training_run_id / to_string(path.kind) / path.name;
 }
 
 fs::path StateFolder::scratch() const {

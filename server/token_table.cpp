@@ -24,13 +24,13 @@ std::string base64url(std::string_view bytes) {
   return out;
 }
 
-std::int64_t seconds(TokenTable::TimePoint time) {
+std::int64_t seconds(Timestamp time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
 } // namespace
 
-std::string TokenTable::issue(TimePoint now) {
+std::string TokenTable::issue(Timestamp now) {
   const auto expiry = now + life_;
   auto token = fmt::format("{}.{}.{}", base64url(R"({"alg":"none","typ":"JWT"})"),
                            base64url(fmt::format(R"({{"sub":"local","iat":{},"exp":{}}})",
@@ -42,7 +42,7 @@ std::string TokenTable::issue(TimePoint now) {
   return token;
 }
 
-TokenTable::State TokenTable::check(const std::string& token, TimePoint now) const {
+TokenTable::State TokenTable::check(const std::string& token, Timestamp now) const {
   const std::lock_guard lock{mutex_};
   const auto found = expiries_.find(token);
   if (found == expiries_.end())

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/timestamp.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -14,21 +16,19 @@ namespace tinkaf::server {
 /// as an argument.
 class TokenTable {
 public:
-  using TimePoint = std::chrono::system_clock::time_point;
-
   enum class State : std::uint8_t { good, expired, unknown };
 
   explicit TokenTable(std::chrono::seconds life) : life_(life) {}
 
   /// Makes a token with the claims `sub`, `iat` and `exp`.
-  [[nodiscard]] std::string issue(TimePoint now);
+  [[nodiscard]] std::string issue(Timestamp now);
 
-  [[nodiscard]] State check(const std::string& token, TimePoint now) const;
+  [[nodiscard]] State check(const std::string& token, Timestamp now) const;
 
 private:
   std::chrono::seconds life_;
   mutable std::mutex mutex_;
-  std::map<std::string, TimePoint> expiries_;
+  std::map<std::string, Timestamp> expiries_;
 };
 
 } // namespace tinkaf::server

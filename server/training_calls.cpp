@@ -98,6 +98,7 @@ HttpReply create_model(ServiceCore& core, const HttpCall& call) {
       digest_of("create_model", wire::to_json(*request)),
       {.trainer = *trainer,
        .config = *request->lora_config,
+       .user_metadata = request->user_metadata,
        .make = [config = *request->lora_config](Trainer& base) { return base.create(config); },
        .result = [](const std::string& id) -> FutureValue { return CreateModelResponse{id}; }});
 }

@@ -36,6 +36,7 @@ void describe(V& v, Visited<V, TrainingRun>& x) {
   v.optional("last_checkpoint", x.last_checkpoint);
   v.optional("last_sampler_checkpoint", x.last_sampler_checkpoint);
   visit_optional_metadata(v, "user_metadata", x.user_metadata);
+  v.optional("corrupted_reason", x.corrupted_reason);
 }
 
 template <JsonVisitor V>

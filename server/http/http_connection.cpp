@@ -215,7 +215,8 @@ void HttpConnection::write(HttpReply reply) {
   for (const auto& [name, value] : reply.headers)
     response.set(name, value);
   response.keep_alive(!last_);
-  response.content_length(size);
+  if (reply.status != 204)
+    response.content_length(size);
   if (call_.method != "HEAD" && size > 0)
     response.body() = {body_->data(), size};
   serializer_.emplace(response);

@@ -25,6 +25,18 @@ public:
     return http.call("POST", "/api/v1/" + call, body, {{"Content-Type", "application/json"}});
   }
 
+  HttpAnswer get(const std::string& call) {
+    return http.call("GET", "/api/v1/" + call);
+  }
+
+  HttpAnswer put(const std::string& call, std::string_view body) {
+    return http.call("PUT", "/api/v1/" + call, body, {{"Content-Type", "application/json"}});
+  }
+
+  HttpAnswer remove(const std::string& call) {
+    return http.call("DELETE", "/api/v1/" + call);
+  }
+
   /// The id of the future that a call was answered with.
   std::string submit(const std::string& call, std::string_view body) {
     const auto answer = post(call, body);

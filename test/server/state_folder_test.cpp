@@ -20,9 +20,9 @@ struct Fixture {
   }
 
   Result<void> put(const std::string& text, CheckpointInfo info = {.base_model = "b"}) {
-    return state->put(path, info, [&](const std::filesystem::path& place) -> Result<void> {
-      std::filesystem::create_directories(place);
-      write_text(place / "file", text);
+    return state->put(path, info, [&](const std::filesystem::path& to) -> Result<void> {
+      std::filesystem::create_directories(to);
+      write_text(to / "file", text);
       return {};
     });
   }
@@ -30,7 +30,9 @@ struct Fixture {
   test::TempFolder folder;
   std::unique_ptr<StateFolder> state;
   TinkerPath path{"s:train:0", CheckpointKind::training, "step-1"};
-  StateFolder::Clock::time_point now = StateFolder::Clock::from_time_t(1'000);
+  std::filesystem::path place
+      = folder.path() / "a" / "state" / "checkpoints" / "s:train:0" / "weights" / "step-1";
+  Timestamp now{1'000s};
 };
 
 } // namespace
@@ -47,7 +49,7 @@ TEST_CASE_METHOD(Fixture, "A state folder has one server at a time", "[server][s
 
 TEST_CASE_METHOD(Fixture, "A checkpoint is found with its note, and can be replaced",
                  "[server][state]") {
-  CHECK(state->find(path, now).error().code == Errc::not_found);
+  CHECK(state->pin(path, now).error().code == Errc::not_found);
   REQUIRE(put("one", {.base_model = "b", .lora_config = {.rank = 8, .train_mlp = false}}));
   const auto info = state->info(path, now);
   REQUIRE(info.has_value());
@@ -55,25 +57,103 @@ TEST_CASE_METHOD(Fixture, "A checkpoint is found with its note, and can be repla
   CHECK(info->lora_config.rank == 8);
   CHECK_FALSE(info->lora_config.train_mlp);
   REQUIRE(put("two"));
-  CHECK(read_text(*state->find(path, now) / "file") == "two");
+  CHECK(read_text(**state->pin(path, now) / "file") == "two");
 }
 
 TEST_CASE_METHOD(Fixture, "A save that fails leaves what was there", "[server][state]") {
   REQUIRE(put("one"));
-  const auto failed = state->put(path, {}, [](const std::filesystem::path& place) -> Result<void> {
-    std::filesystem::create_directories(place);
-    write_text(place / "file", "half");
+  const auto failed = state->put(path, {}, [](const std::filesystem::path& to) -> Result<void> {
+    std::filesystem::create_directories(to);
+    write_text(to / "file", "half");
     return fail(Errc::io_error, "No space left on device");
   });
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().message == "No space left on device");
-  CHECK(read_text(*state->find(path, now) / "file") == "one");
+  CHECK(read_text(**state->pin(path, now) / "file") == "one");
 }
 
 TEST_CASE_METHOD(Fixture, "A checkpoint expires", "[server][state]") {
-  REQUIRE(put("one", {.base_model = "b", .created = 1'000, .expires = 1'010}));
-  CHECK(state->find(path, now + 9s).has_value());
-  CHECK(state->find(path, now + 10s).error().message.find("has expired") != std::string::npos);
+  REQUIRE(put("one", {.base_model = "b", .created = now, .expires = now + 10s}));
+  CHECK(state->info(path, now + 9s).has_value());
+  CHECK(state->pin(path, now + 9s).has_value());
+  CHECK(state->pin(path, now + 10s).error().code == Errc::not_found);
+  CHECK(state->info(path, now + 10s).error().message.find("has expired") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "Pinned weights stay until the last holder lets go", "[server][state]") {
+  REQUIRE(put("one"));
+  auto first = state->pin(path, now).value();
+  CHECK(state->pin(path, now).value() == first); // shared
+  REQUIRE(put("two"));
+  auto second = state->pin(path, now).value();
+  REQUIRE(state->remove(path, now));
+  CHECK_FALSE(std::filesystem::exists(place));
+  CHECK(state->remove(path, now).error().code == Errc::not_found);
+  CHECK(read_text(*first / "file") == "one");
+  CHECK(read_text(*second / "file") == "two");
+  const auto folder_of_first = *first;
+  first.reset();
+  CHECK_FALSE(std::filesystem::exists(folder_of_first));
+  CHECK(read_text(*second / "file") == "two");
+}
+
+TEST_CASE_METHOD(Fixture, "Checkpoints are listed, newest first, with their size",
+                 "[server][state]") {
+  REQUIRE(put("one", {.base_model = "b", .created = now}));
+  const auto old = path;
+  path.name = "step-2";
+  REQUIRE(put("three", {.base_model = "b", .created = now + 1us}));
+  path = {"other", CheckpointKind::sampler, "step-1"};
+  REQUIRE(put("1", {.base_model = "b", .created = now - 1s}));
+  const auto listed = [&](const std::optional<std::string>& run) {
+    std::vector<std::string> out;
+    for (const auto& x : state->list(now, run).checkpoints)
+      out.push_back(x.path.str() + " " + std::to_string(x.size_bytes));
+    return out;
+  };
+  const std::vector<std::string> own{"tinker://s:train:0/weights/step-2 5",
+                                     "tinker://s:train:0/weights/step-1 3"};
+  CHECK(listed(old.training_run_id) == own);
+  CHECK(listed({})
+        == std::vector<std::string>{own[0], own[1], "tinker://other/sampler_weights/step-1 1"});
+  CHECK(listed("nobody").empty());
+
+  write_text(place / "checkpoint.json", "?");
+  const auto all = state->list(now);
+  CHECK(all.checkpoints.size() == 2);
+  CHECK(all.damaged.at("s:train:0").find("checkpoint.json") != std::string::npos);
+  CHECK(state->remove(old, now).has_value());
+}
+
+TEST_CASE_METHOD(Fixture, "What has expired is freed, and a change of the note is no copy",
+                 "[server][state]") {
+  REQUIRE(put("one", {.base_model = "b", .created = now}));
+  const auto id_of = [&] { return std::filesystem::last_write_time(place / "file"); };
+  const auto before = id_of();
+  REQUIRE(state->change(path, now, [&](CheckpointInfo& x) -> Result<void> {
+    x.expires = now + 10s;
+    return {};
+  }));
+  CHECK(id_of() == before);
+  CHECK(state->free_expired(now + 9s) == 0);
+  CHECK(state->free_expired(now + 10s) == 1);
+  CHECK_FALSE(std::filesystem::exists(place / "file"));
+  CHECK(state->free_expired(now + 10s) == 0);
+  CHECK(state->info(path, now + 10s).error().message.find("has expired") != std::string::npos);
+  (void)state->free_expired(now + std::chrono::days{31});
+  CHECK_FALSE(std::filesystem::exists(place));
+}
+
+TEST_CASE_METHOD(Fixture, "A note of seconds since 1970 is read", "[server][state]") {
+  REQUIRE(put("one"));
+  write_text(place / "checkpoint.json",
+             R"({"base_model":"b","lora_rank":1,"train_unembed":true,"train_mlp":true,)"
+             R"("train_attn":true,"created":990,"expires":1001})");
+  const auto info = state->info(path, now);
+  REQUIRE(info.has_value());
+  CHECK(info->created == now - 10s);
+  CHECK(info->expires == now + 1s);
+  CHECK(read_text(**state->pin(path, now) / "file") == "one");
 }
 
 TEST_CASE_METHOD(Fixture, "No path leads out of the folder", "[server][state]") {
@@ -91,7 +171,7 @@ TEST_CASE_METHOD(Fixture, "No path leads out of the folder", "[server][state]") 
                                                         {"", "x"},
                                                         {"run", ""},
                                                         {std::string("run\0", 4), "x"}})
-    CHECK(state->find({run, CheckpointKind::training, name}, now).error().code == Errc::not_found);
+    CHECK(state->info({run, CheckpointKind::training, name}, now).error().code == Errc::not_found);
   for (const auto* name : {"", ".", "..", "a/b", "a b", "ä"})
     CHECK_FALSE(StateFolder::check_name(name).has_value());
   CHECK_FALSE(StateFolder::check_name(std::string(256, 'a')).has_value());
@@ -100,7 +180,7 @@ TEST_CASE_METHOD(Fixture, "No path leads out of the folder", "[server][state]") 
 
 TEST_CASE_METHOD(Fixture, "A damaged note is told by its name", "[server][state]") {
   REQUIRE(put("one"));
-  write_text(*state->find(path, now) / "checkpoint.json", "{\"base_model\":");
+  write_text(place / "checkpoint.json", "{\"base_model\":");
   const auto info = state->info(path, now);
   REQUIRE_FALSE(info.has_value());
   CHECK(info.error().code == Errc::io_error);
