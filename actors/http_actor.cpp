@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/http_actor.hpp"
 
-#include "actors/access_token.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/random.hpp"
@@ -28,6 +27,10 @@ caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, b
   auto sender = self->current_sender(); // the promise takes it away
   auto asker = caf::actor_cast<caf::actor_addr>(sender);
   auto answer = owe<HttpResponse>(self);
+  if (lost && needs_session(call.request.path)) {
+    answer.fail(*lost);
+    return answer.promise();
+  }
   if (asker) {
     auto& ids = by_asker[asker];
     if (ids.empty())
@@ -39,49 +42,51 @@ caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, b
   return answer.promise();
 }
 
-caf::typed_response_promise<bool> HttpActorState::exchange() {
-  auto answer = owe<bool>(self);
-  renew(answer);
-  return answer.promise();
-}
-
-void HttpActorState::renew(const std::optional<Owed<bool>>& answer) {
-  auto failed = [this, answer](Error error) {
-    if (answer)
-      return answer->fail(std::move(error));
-    // The old token may still do; try again before it ends.
-    self->delayed_send(self, std::chrono::seconds{60}, atom::renew_v);
-  };
-  auto call
-      = HttpCall{"auth/token", make_request(Endpoint::auth_token, "{}", make_idempotency_key()),
-                 RetryPolicy{.budget = std::chrono::seconds{10}}};
-  self->request(HttpActor{self}, caf::infinite, std::move(call))
-      .then(
-          [this, answer, failed](const HttpResponse& response) {
-            auto token = read_access_token(response.body);
-            if (!token)
-              return failed(std::move(token.error()));
-            access_token = std::move(*token);
-            self->delayed_send(self, renewal_delay(access_token, std::chrono::system_clock::now()),
-                               atom::renew_v);
-            if (answer)
-              answer->deliver(true);
-          },
-          [failed](const caf::error& error) { failed(from_caf(error)); });
-}
-
 void HttpActorState::try_now(std::uint64_t id) {
   auto found = calls.find(id);
   if (found == calls.end())
     return;
+  const auto& request = found->second.call.request;
+  auto use = request.path == path(Endpoint::auth_token)      ? Credentials::Use::exchange
+             : request.path == path(Endpoint::client_config) ? Credentials::Use::config
+                                                             : Credentials::Use::session;
+  auto choice = credentials.choose(use, settings.wall_clock());
+  // What keeps the session alive goes out with an old token rather than late.
+  auto at_once = is_upkeep(request.path) && !choice.secret.empty();
+  switch (choice.source) {
+  case Credentials::Source::ready:
+    return send(id, choice.secret);
+  case Credentials::Source::none:
+    if (use == Credentials::Use::exchange && !settings.credential.empty())
+      return fail_call(id, {Errc::unauthenticated, "the service wants a credential that a command "
+                                                   "prints: set TINKER_CREDENTIAL_CMD"});
+    return send(id, {});
+  case Credentials::Source::command:
+    if (!at_once)
+      await_command.push_back(id);
+    run_command();
+    break;
+  case Credentials::Source::exchange:
+    if (!at_once)
+      await_exchange.push_back(id);
+    start_exchange();
+    break;
+  }
+  if (at_once)
+    send(id, choice.secret);
+}
+
+void HttpActorState::send(std::uint64_t id, const Secret& credential) {
+  auto found = calls.find(id);
+  if (found == calls.end())
+    return; // given up while it waited for a credential
   auto& pending = found->second;
   ++pending.attempts;
   auto request = pending.call.request;
   merge_headers(request.headers, settings.default_headers);
-  auto exchanges = request.path == path(Endpoint::auth_token);
-  merge_headers(
-      request.secret_headers,
-      credential_headers(access_token.empty() || exchanges ? settings.credential : access_token));
+  if (settings.trace && !has_header(settings.secret_headers, "traceparent"))
+    settings.trace->add_to(request.headers);
+  merge_headers(request.secret_headers, credential_headers(credential));
   merge_headers(request.secret_headers, settings.secret_headers);
   pending.transfer = transport->submit(
       std::move(request), [actor = HttpActor{self}, id](Result<HttpResponse> outcome) {
@@ -99,7 +104,7 @@ void HttpActorState::on_done(std::uint64_t id, Result<HttpResponse> outcome) {
     auto error = std::move(outcome.error());
     error.attempts = pending.attempts;
     if (pending.once)
-      take(id).answer.fail(std::move(error));
+      fail_call(id, std::move(error));
     else
       retry_or_fail(id, pending, std::move(error));
     return;
@@ -139,7 +144,24 @@ void HttpActorState::retry_or_fail(std::uint64_t id, Pending& pending, Error err
     return;
   }
   error.ambiguous = pending.ambiguous;
+  fail_call(id, std::move(error));
+}
+
+void HttpActorState::fail_call(std::uint64_t id, Error error) {
+  credentials.scrub(error.message);
   take(id).answer.fail(std::move(error));
+}
+
+void HttpActorState::on_lost(Error reason) {
+  lost = std::move(reason);
+  std::vector<std::uint64_t> ended;
+  for (const auto& [id, pending] : calls)
+    if (needs_session(pending.call.request.path))
+      ended.push_back(id);
+  for (auto id : ended) {
+    transport->abort(calls.at(id).transfer);
+    fail_call(id, *lost);
+  }
 }
 
 HttpActorState::Pending HttpActorState::take(std::uint64_t id) {
@@ -168,6 +190,7 @@ HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
                                     std::shared_ptr<HttpTransport> transport,
                                     HttpActorSettings settings) {
   self->state.transport = std::move(transport);
+  self->state.credentials = Credentials{settings.credential, static_cast<bool>(settings.command)};
   self->state.settings = std::move(settings);
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x.source); });
   return {
@@ -176,8 +199,12 @@ HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
         auto call = HttpCall{.what = request.path, .request = std::move(request), .retry = {}};
         return self->state.start(std::move(call), true);
       },
-      [self](atom::exchange) { return self->state.exchange(); },
-      [self](atom::renew) { self->state.renew({}); },
+      [self](atom::exchange, bool enforced) { return self->state.exchange(enforced); },
+      [self](atom::renew) { self->state.renew(); },
+      [self](atom::credential, CredentialOutcome& outcome) {
+        self->state.on_command(std::move(*outcome));
+      },
+      [self](atom::lost, Error& reason) { self->state.on_lost(std::move(reason)); },
       [self](atom::max_pause, caf::timespan pause) {
         self->state.billing = BillingPause{std::chrono::duration_cast<Millis>(pause)};
       },

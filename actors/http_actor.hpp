@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "actors/credentials.hpp"
 #include "actors/http_transport.hpp"
 #include "actors/owed.hpp"
 #include "api/billing_pause.hpp"
 #include "api/http/http_message.hpp"
 #include "api/retry_policy.hpp"
 #include "api/secret.hpp"
+#include "api/trace_context.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
 
@@ -15,11 +17,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace tinkaf {
 
@@ -42,9 +46,17 @@ struct HttpActorSettings {
   /// Sent to the service and to nobody else; never part of a message.
   Secret credential;
 
+  /// Runs the credential command; null if there is none.
+  CredentialFetch command;
+
   HttpHeaders default_headers;
   HttpHeaders secret_headers;
+  std::optional<TraceContext> trace;
   NoticeSink notices;
+
+  /// The clock that tokens tell their end by.
+  std::function<std::chrono::system_clock::time_point()> wall_clock
+      = std::chrono::system_clock::now;
 };
 
 /// Calls under way, and the one place that decides whether a try is repeated.
@@ -73,13 +85,26 @@ struct HttpActorState {
   explicit HttpActorState(SelfPointer ptr) : self(ptr) {}
 
   caf::typed_response_promise<HttpResponse> start(HttpCall call, bool once);
-  caf::typed_response_promise<bool> exchange();
-  void renew(const std::optional<Owed<bool>>& answer);
   void try_now(std::uint64_t id);
+  void send(std::uint64_t id, const Secret& credential);
   void on_done(std::uint64_t id, Result<HttpResponse> outcome);
   bool pause_for_billing(std::uint64_t id, Pending& pending);
   void retry_or_fail(std::uint64_t id, Pending& pending, Error error);
   void on_down(const caf::actor_addr& asker);
+
+  void on_lost(Error reason);
+
+  // Credentials, in http_credentials.cpp.
+  caf::typed_response_promise<bool> exchange(bool command_enforced);
+  void start_exchange();
+  void on_exchanged(Result<Secret> token);
+  void run_command();
+  void on_command(Result<Secret> output);
+  void renew();
+  void schedule_renewal();
+
+  /// Answers with an error, in which no credential is left.
+  void fail_call(std::uint64_t id, Error error);
 
   /// Forgets a call; its answer is given by the caller of this function.
   Pending take(std::uint64_t id);
@@ -89,8 +114,18 @@ struct HttpActorState {
   HttpActorSettings settings;
   BillingPause billing;
 
-  /// Sent in place of the credential once it has been exchanged.
-  Secret access_token;
+  Credentials credentials;
+  bool exchanging = false;
+  bool exchange_warned = false;
+  bool command_running = false;
+
+  /// Who asked for an exchange, and the calls that wait for one or for the command.
+  std::vector<Owed<bool>> exchange_askers;
+  std::vector<std::uint64_t> await_exchange;
+  std::vector<std::uint64_t> await_command;
+
+  /// Why calls that need a session fail.
+  std::optional<Error> lost;
 
   std::map<std::uint64_t, Pending> calls;
   std::map<caf::actor_addr, std::set<std::uint64_t>> by_asker;

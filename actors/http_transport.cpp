@@ -11,14 +11,6 @@ namespace tinkaf {
 
 namespace {
 
-/// What keeps a session itself alive.
-bool is_upkeep(const std::string& request_path) {
-  return request_path == path(Endpoint::session_heartbeat)
-         || request_path == path(Endpoint::auth_token)
-         || request_path == path(Endpoint::client_dynamic_config)
-         || request_path == path(Endpoint::telemetry);
-}
-
 enum Lane : std::size_t { calls, polls, upkeep, lanes };
 
 class ThreeClients : public HttpTransport {

@@ -23,6 +23,15 @@ constexpr std::chrono::milliseconds opening_budget{10'000};
 constexpr std::chrono::milliseconds dynamic_config_timeout{10'000};
 constexpr std::chrono::seconds least_refresh_interval{10};
 
+/// Null without a command.
+CredentialFetch fetch_by(const ClientOptions& options) {
+  if (options.credential_command.empty())
+    return {};
+  auto command
+      = std::make_shared<CredentialCommand>(options.credential_command, options.credential_timeout);
+  return [command](CredentialCallback callback) { command->run(std::move(callback)); };
+}
+
 ResultFormat result_format(WireFormat format) {
   switch (format) {
   case WireFormat::protobuf:
@@ -87,7 +96,8 @@ void SessionState::on_client_config(const HttpResponse& response) {
   self->send(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
   if (!config.pjwt_auth_enabled)
     return get_dynamic_config();
-  self->request(http, caf::infinite, atom::exchange_v)
+  auto enforced = config.credential_default_source == "credential_cmd";
+  self->request(http, caf::infinite, atom::exchange_v, enforced)
       .then([this](bool) { get_dynamic_config(); },
             [this](const caf::error& error) { opened(fail(from_caf(error))); });
 }
@@ -211,6 +221,7 @@ void SessionState::on_heartbeat(const Result<int>& status) {
                  .message = "the service no longer knows session " + session_id
                             + ": connect again and go on from the last checkpoint",
                  .http_status = *status};
+    self->send(http, atom::lost_v, *lost);
     return tell(Severity::error, lost->message);
   }
   if (now - last_heartbeat <= settings.options.heartbeat_silence)
@@ -355,15 +366,19 @@ Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions opti
                                    NoticeSink notices, RestartPolicy restarts) {
   if (auto checked = validate(options); !checked)
     return fail(std::move(checked.error()));
-  if (auto checked = validate_credential(options.api_key); !checked)
-    return fail(std::move(checked.error()));
+  auto trace = TraceContext::create(options.trace);
+  if (!trace)
+    return fail(std::move(trace.error()));
   auto transport = make_http_transport(options);
   if (!transport)
     return fail(std::move(transport.error()));
-  auto http = system.spawn(
-      http_actor, std::move(*transport),
-      HttpActorSettings{options.api_key, options.default_headers, options.secret_headers, notices});
-  options.api_key = {};
+  auto http = system.spawn(http_actor, std::move(*transport),
+                           HttpActorSettings{.credential = std::exchange(options.api_key, {}),
+                                             .command = fetch_by(options),
+                                             .default_headers = options.default_headers,
+                                             .secret_headers = options.secret_headers,
+                                             .trace = std::move(*trace),
+                                             .notices = notices});
   options.secret_headers.clear();
   return SessionActor{system.spawn(
       session, http, SessionSettings{std::move(options), restarts, std::move(notices)})};

@@ -2,12 +2,15 @@
 #include "api/client_options.hpp"
 
 #include "api/backoff.hpp"
+#include "api/trace_context.hpp"
 #include "api/version.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <utility>
 
 namespace tinkaf {
 
@@ -42,6 +45,12 @@ std::vector<std::string> split_tags(std::string_view text) {
       return tags;
     text.remove_prefix(comma + 1);
   }
+}
+
+bool is_yes(std::string text) {
+  for (auto& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text == "1" || text == "true" || text == "yes" || text == "on";
 }
 
 void fill(std::string& field, const char* name) {
@@ -101,6 +110,9 @@ ClientOptions with_environment(ClientOptions options) {
   add_secret(options.secret_headers, "CF-Access-Client-Id", "CLOUDFLARE_ACCESS_CLIENT_ID");
   add_secret(options.secret_headers, "CF-Access-Client-Secret", "CLOUDFLARE_ACCESS_CLIENT_SECRET");
   fill(options.ca_file, "SSL_CERT_FILE");
+  if (!options.telemetry)
+    if (const auto* wish = std::getenv("TINKER_TELEMETRY"))
+      options.telemetry = is_yes(wish);
   if (options.api_key.empty() && options.credential_command.empty()
       && is_loopback(options.base_url))
     options.api_key = std::string{local_api_key};
@@ -114,12 +126,14 @@ Result<void> validate(const ClientOptions& options) {
   if (options.api_key.empty() && options.credential_command.empty())
     return fail(Errc::unauthenticated,
                 "there is no API key: set TINKER_API_KEY, or api_key in the options");
-  if (!options.api_key.empty())
+  // Beside a command, a key that cannot be one is not used.
+  if (!options.api_key.empty() && options.credential_command.empty())
     if (auto valid = validate_credential(options.api_key); !valid)
       return valid;
   for (const auto& [name, time] : {std::pair{"connect_timeout", options.connect_timeout},
                                    {"request_timeout", options.request_timeout},
                                    {"credential_timeout", options.credential_timeout},
+                                   {"telemetry_drain", options.telemetry_drain},
                                    {"heartbeat_interval", options.heartbeat_interval},
                                    {"heartbeat_timeout", options.heartbeat_timeout},
                                    {"heartbeat_silence", options.heartbeat_silence}})
@@ -129,6 +143,8 @@ Result<void> validate(const ClientOptions& options) {
     return invalid("proxy must be empty or begin with http://, https:// or socks5://");
   if (options.max_connections == 0)
     return invalid("max_connections is 0, but must be at least 1");
+  if (auto trace = TraceContext::create(options.trace); !trace)
+    return fail(std::move(trace.error()));
   if (auto valid = validate(options.retry); !valid)
     return valid;
   return validate(options.polling);

@@ -5,6 +5,7 @@
 #include "api/poll_policy.hpp"
 #include "api/retry_policy.hpp"
 #include "api/secret.hpp"
+#include "api/trace_context.hpp"
 #include "messages/error.hpp"
 #include "messages/session.hpp"
 
@@ -90,6 +91,17 @@ struct ClientOptions {
   std::size_t max_connections = 1'000;
 
   WireFormat wire_format = WireFormat::automatic;
+
+  /// Trace headers on every request; a `traceparent` in `default_headers` comes before them.
+  TraceOptions trace;
+
+  /// Tell the service about the session and about failed calls, without any text of the user's;
+  /// see docs/telemetry.md. Env: TINKER_TELEMETRY, on unless it is set to anything but 1, true, yes
+  /// or on.
+  std::optional<bool> telemetry;
+
+  /// How long `Service::close` waits for telemetry that is still to be sent.
+  std::chrono::milliseconds telemetry_drain{2'000};
 
   RetryPolicy retry;
   PollPolicy polling;

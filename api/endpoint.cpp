@@ -58,6 +58,35 @@ const char* method(Endpoint endpoint) noexcept {
                                                                                         : "POST";
 }
 
+bool is_upkeep(std::string_view request_path) noexcept {
+  for (auto endpoint : {Endpoint::session_heartbeat, Endpoint::auth_token,
+                        Endpoint::client_dynamic_config, Endpoint::telemetry})
+    if (request_path == path(endpoint))
+      return true;
+  return false;
+}
+
+bool needs_session(std::string_view request_path) noexcept {
+  for (auto endpoint :
+       {Endpoint::create_model, Endpoint::get_info, Endpoint::unload_model, Endpoint::forward,
+        Endpoint::forward_backward, Endpoint::optim_step, Endpoint::save_weights,
+        Endpoint::load_weights, Endpoint::save_weights_for_sampler,
+        Endpoint::create_sampling_session, Endpoint::asample, Endpoint::retrieve_future})
+    if (request_path == path(endpoint))
+      return true;
+  return false;
+}
+
+std::string endpoint_name(std::string_view request_path) {
+  constexpr std::string_view prefix = "/api/v1/";
+  if (!request_path.starts_with(prefix))
+    return "other";
+  auto name = request_path.substr(prefix.size());
+  if (name.starts_with("client/") || name.starts_with("auth/"))
+    return std::string{name};
+  return std::string{name.substr(0, name.find_first_of("/?"))};
+}
+
 HttpRequest make_request(Endpoint endpoint, std::string body, std::string_view idempotency_key,
                          std::chrono::milliseconds timeout) {
   HttpRequest request{.method = method(endpoint), .path = path(endpoint), .timeout = timeout};

@@ -40,6 +40,16 @@ enum class Endpoint : std::uint8_t {
 /// Returns "GET" or "POST".
 [[nodiscard]] const char* method(Endpoint endpoint) noexcept;
 
+/// True for the calls that keep a session alive, or tell of it: they never wait for others.
+[[nodiscard]] bool is_upkeep(std::string_view request_path) noexcept;
+
+/// True for the calls that are of no use once their session has ended.
+[[nodiscard]] bool needs_session(std::string_view request_path) noexcept;
+
+/// What to count a call under: its path without what is peculiar to it, for example
+/// "training_runs" for "/api/v1/training_runs/run-1?limit=5".
+[[nodiscard]] std::string endpoint_name(std::string_view request_path);
+
 /// A call with a JSON body (none for GET) and its standard headers, without credentials.
 ///
 /// `asample` gets the headers of its kind; `retrieve_future` and protobuf bodies need

@@ -89,6 +89,11 @@ HttpHeaders credential_headers(const Secret& credential) {
   return {{"X-API-Key", credential.reveal()}};
 }
 
+bool has_header(const HttpHeaders& headers, std::string_view name) noexcept {
+  return std::any_of(headers.begin(), headers.end(),
+                     [&](const auto& header) { return same_name(header.first, name); });
+}
+
 void merge_headers(HttpHeaders& headers, const HttpHeaders& more) {
   for (const auto& addition : more) {
     auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& header) {

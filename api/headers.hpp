@@ -52,6 +52,9 @@ enum class ResultFormat : std::uint8_t {
 /// `X-API-Key`, for `HttpRequest::secret_headers`; empty for an empty secret.
 [[nodiscard]] HttpHeaders credential_headers(const Secret& credential);
 
+/// True if there is a header of that name, in any case.
+[[nodiscard]] bool has_header(const HttpHeaders& headers, std::string_view name) noexcept;
+
 /// Lays `more` over `headers`: a name that both have (in any case) gets the value of `more`.
 void merge_headers(HttpHeaders& headers, const HttpHeaders& more);
 

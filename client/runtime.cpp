@@ -2,7 +2,6 @@
 #include "client/runtime.hpp"
 
 #include "actors/session.hpp"
-#include "client/credential_command.hpp"
 
 namespace tinkaf {
 
@@ -11,12 +10,6 @@ Runtime::Runtime(NoticeSink notices)
       courier_(system_.spawn(courier)) {}
 
 Result<std::shared_ptr<Runtime>> Runtime::start(ClientOptions options, NoticeSink notices) {
-  if (options.api_key.empty() && !options.credential_command.empty()) {
-    auto credential = run_credential_command(options.credential_command);
-    if (!credential)
-      return fail(std::move(credential.error()));
-    options.api_key = std::move(*credential);
-  }
   auto runtime = std::make_shared<Runtime>(notices);
   auto session = spawn_session(runtime->system_, std::move(options), std::move(notices));
   if (!session)

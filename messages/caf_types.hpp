@@ -32,10 +32,14 @@ struct HttpResponse;
 struct ModelInfo;
 struct PollerStatus;
 struct PollJob;
+class Secret;
 struct ServerCapabilities;
 
 /// The logprobs of a prompt, one entry per token.
 using PromptLogprobs = std::vector<std::optional<float>>;
+
+/// What a run of the credential command gave; shared, so that no message holds a credential.
+using CredentialOutcome = std::shared_ptr<Result<Secret>>;
 
 /// How one HTTP exchange ended; shared, since it travels from the HTTP thread to an actor.
 using HttpOutcome = std::shared_ptr<Result<HttpResponse>>;
@@ -68,6 +72,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateLoraTrainingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateSamplingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateTrainingClientFromState))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CredentialOutcome))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Error))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardInput))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardOutput))
@@ -95,6 +100,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, acquire, "acquire")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, capabilities, "servercaps")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, compute_logprobs, "logprobs")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, credential, "credential")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, exchange, "exchange")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward, "forward")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward_backward, "fwdbwd")
@@ -104,6 +110,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, http_retry, "httpretry")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, json_only, "jsononly")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, load_state, "loadstate")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, lost, "lost")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, max_pause, "maxpause")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, open, "open")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poll, "poll")
@@ -126,6 +133,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AdamParams)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateLoraTrainingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateSamplingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateTrainingClientFromState)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CredentialOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Error)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardInput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardOutput)

@@ -26,10 +26,15 @@ using HttpActor = caf::typed_actor<
     // Makes one try; any status is an answer, except that a 402 is waited out.
     Handles<HttpResponse(HttpRequest)>,
     // Exchanges the credential for a short-lived token, which calls carry from then on and which is
-    // renewed in time; answers true once it is there.
-    Handles<bool(atom::exchange)>,
+    // renewed in time; answers true once it is there. With the flag, the credential is what the
+    // credential command prints, even if there is a key.
+    Handles<bool(atom::exchange, bool)>,
     // INTERNAL: time to renew the token.
     Handles<void(atom::renew)>,
+    // INTERNAL: the credential command has ended.
+    Handles<void(atom::credential, CredentialOutcome)>,
+    // The session is gone: fails all calls that need it, those to come too, with this error.
+    Handles<void(atom::lost, Error)>,
     // Sets how long calls wait for an account without credit.
     Handles<void(atom::max_pause, caf::timespan)>,
     // INTERNAL: a try has ended.

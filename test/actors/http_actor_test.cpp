@@ -17,6 +17,8 @@ namespace {
 struct Fixture : test::ActorFixture {
   std::deque<Result<HttpResponse>> replies;
   std::vector<Notice> notices;
+  HttpHeaders default_headers{{"X-Mine", "1"}, {"Accept", "text/mine"}};
+  std::optional<TraceContext> trace = TraceContext::create({.enabled = true}).value();
   std::shared_ptr<test::ScriptedTransport> transport = std::make_shared<test::ScriptedTransport>(
       [this](const HttpRequest&) -> std::optional<Result<HttpResponse>> {
         if (replies.empty())
@@ -25,10 +27,15 @@ struct Fixture : test::ActorFixture {
         replies.pop_front();
         return next;
       });
-  HttpActor http
-      = spawn(http_actor, transport,
-              HttpActorSettings{.credential = "tml-secret",
-                                .notices = [this](const Notice& x) { notices.push_back(x); }});
+  HttpActor http = spawn(
+      http_actor, transport,
+      HttpActorSettings{
+          .credential = "tml-secret",
+          .default_headers = default_headers,
+          .trace = trace,
+          .notices = [this](const Notice& x) { notices.push_back(x); },
+          .wall_clock
+          = [this] { return std::chrono::system_clock::time_point{now().time_since_epoch()}; }});
 
   test::Answer<HttpResponse> call(bool idempotent = true) {
     auto answer = ask<HttpResponse>(
@@ -112,7 +119,7 @@ TEST_CASE_METHOD(Fixture, "An exchanged token takes the credential's place and i
                  "[actors][http]") {
   replies = {test::json(200, R"({"jwt":"eyJ.one"})"), test::json(200, "{}"),
              test::json(200, R"({"jwt":"eyJ.two"})"), test::json(200, "{}")};
-  auto exchanged = ask<bool>(http, atom::exchange_v);
+  auto exchanged = ask<bool>(http, atom::exchange_v, false);
   run();
   REQUIRE(exchanged->has_value());
   CHECK((*exchanged)->has_value());
@@ -145,4 +152,43 @@ TEST_CASE_METHOD(Fixture, "A call under way is answered when the actor ends",
   kill(caf::actor_cast<caf::actor>(http));
   REQUIRE(answer->has_value());
   CHECK((*answer)->error().code == Errc::cancelled);
+}
+
+TEST_CASE_METHOD(Fixture, "Headers of the user's own come before ours", "[actors][http]") {
+  replies = {test::json(200, "{}")};
+  call();
+  const auto& headers = transport->sent.at(0).request.headers;
+  CHECK(test::header(headers, "X-Mine") == "1");
+  CHECK(test::header(headers, "Accept") == "text/mine");
+  CHECK(test::header(headers, "Content-Type") == "application/json");
+}
+
+TEST_CASE_METHOD(Fixture, "All tries of a call are of one trace", "[actors][http][trace]") {
+  replies = {test::json(503, "{}"), test::json(200, "{}")};
+  call();
+  pass(500ms);
+  REQUIRE(transport->sent.size() == 2);
+  auto first = test::header(transport->sent[0].request.headers, "traceparent");
+  auto second = test::header(transport->sent[1].request.headers, "traceparent");
+  CHECK(first.substr(0, 36) == "00-" + trace->trace_id() + "-");
+  CHECK(second.substr(0, 36) == first.substr(0, 36));
+  CHECK(second != first);
+}
+
+TEST_CASE_METHOD(Fixture, "A lost session fails what needs it, and nothing else",
+                 "[actors][http]") {
+  auto open = call();
+  auto other = ask<HttpResponse>(
+      http, make_request(Endpoint::get_server_capabilities, {}, make_idempotency_key()));
+  auto lost = Error{.code = Errc::not_found, .message = "gone", .http_status = 404};
+  caf::anon_send(http, atom::lost_v, lost);
+  run();
+  REQUIRE(open->has_value());
+  CHECK((*open)->error() == lost);
+  CHECK(transport->aborted.size() == 1);
+  CHECK_FALSE(other->has_value());
+  auto late = call();
+  REQUIRE(late->has_value());
+  CHECK((*late)->error() == lost);
+  CHECK(transport->sent.size() == 2);
 }

@@ -53,9 +53,15 @@ TEST_CASE_METHOD(Fixture, "Two minutes without a heartbeat are worth a warning",
 TEST_CASE_METHOD(Fixture, "A session that the service forgot is told of once and gives no clients",
                  "[actors][session][heartbeat]") {
   open_session();
+  auto trainer = make_training_client();
+  auto step = ask<OptimStepResponse>(trainer, AdamParams{});
   pass(10s);
   refuse(Endpoint::session_heartbeat, test::json(404, R"({"detail":"unknown session"})"));
+  REQUIRE(step->has_value());
+  CHECK((*step)->error().message.find("session-1") != std::string::npos);
+  auto next = ask<ForwardBackwardOutput>(trainer, atom::forward_v, ForwardBackwardInput{});
   pass(1min);
+  CHECK(next->has_value());
   CHECK(notices.size() == 1);
   CHECK(sent_to(Endpoint::session_heartbeat).size() == 1);
   auto client = ask<TrainingClientActor>(session_actor, CreateLoraTrainingClient{"tiny", {}, {}});

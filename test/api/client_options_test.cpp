@@ -16,9 +16,10 @@ namespace {
 class Environment {
 public:
   explicit Environment(const std::map<const char*, const char*>& values) {
-    for (const auto* name : {"TINKER_BASE_URL", "TINKER_API_KEY", "TINKER_CREDENTIAL_CMD",
-                             "TINKER_PROJECT_ID", "TINKER_TAGS", "CLOUDFLARE_ACCESS_CLIENT_ID",
-                             "CLOUDFLARE_ACCESS_CLIENT_SECRET", "SSL_CERT_FILE"}) {
+    for (const auto* name :
+         {"TINKER_BASE_URL", "TINKER_API_KEY", "TINKER_CREDENTIAL_CMD", "TINKER_PROJECT_ID",
+          "TINKER_TAGS", "CLOUDFLARE_ACCESS_CLIENT_ID", "CLOUDFLARE_ACCESS_CLIENT_SECRET",
+          "SSL_CERT_FILE", "TINKER_TELEMETRY"}) {
       const auto* old = std::getenv(name);
       old_[name] = old != nullptr ? std::optional<std::string>{old} : std::nullopt;
       ::unsetenv(name);
@@ -148,8 +149,48 @@ TEST_CASE("Bad options are named with their value", "[api][options]") {
   options.retry.jitter = 2.0;
   CHECK(complaint(options).find("retry.jitter is 2") != std::string::npos);
   options = good();
+  options.trace = {.enabled = true, .traceparent = "abc"};
+  CHECK(complaint(options).find("trace.traceparent is `abc`") != std::string::npos);
+  options = good();
   options.polling.poll_timeout = 0ms;
   CHECK(complaint(options).find("polling.poll_timeout is 0 ms") != std::string::npos);
+}
+
+TEST_CASE("Telemetry is on until the environment or the caller says otherwise",
+          "[api][options][telemetry]") {
+  for (const auto* yes : {"1", "true", "YES", "On"}) {
+    Environment some{{{"TINKER_TELEMETRY", yes}}};
+    CHECK(with_environment({}).telemetry == true);
+  }
+  for (const auto* no : {"", "0", "false", "2", " 1", "off"}) {
+    Environment some{{{"TINKER_TELEMETRY", no}}};
+    CHECK(with_environment({}).telemetry == false);
+    ClientOptions mine;
+    mine.telemetry = true;
+    CHECK(with_environment(mine).telemetry == true);
+  }
+  Environment none{{}};
+  CHECK(with_environment({}).telemetry.value_or(true));
+}
+
+TEST_CASE("A service on this machine is called past the environment's proxy", "[api][options]") {
+  ClientOptions local;
+  local.base_url = "http://localhost:8080";
+  CHECK(http_client_options(local).proxy == Secret{});
+  local.proxy = "http://proxy:3128";
+  CHECK(http_client_options(local).proxy == Secret{"http://proxy:3128"});
+  ClientOptions hosted;
+  hosted.base_url = "https://tinker.example";
+  CHECK_FALSE(http_client_options(hosted).proxy.has_value());
+}
+
+TEST_CASE("A bad proxy is refused without being shown", "[api][options]") {
+  auto options = good();
+  options.proxy = "ftp://me:hush@host";
+  CHECK(complaint(options).find("proxy must") == 0);
+  CHECK(complaint(options).find("hush") == std::string::npos);
+  options.proxy = "";
+  CHECK(validate(options).has_value());
 }
 
 TEST_CASE("A secret is not printed in any way", "[api][secret]") {
