@@ -22,6 +22,9 @@ namespace {
 /// Idle connections that are kept for the next request.
 constexpr long max_idle_connections = 128;
 
+/// Handles that are kept for the next request: to make one costs as much as a small request.
+constexpr std::size_t max_spare_handles = 128;
+
 bool start_curl() {
   static const auto status = curl_global_init(CURL_GLOBAL_DEFAULT);
   return status == CURLE_OK;
@@ -43,6 +46,7 @@ public:
     curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, max_idle_connections);
     thread_ = std::thread{[this] {
       block_signals();
+      pthread_setname_np(pthread_self(), "tinkaf.curl");
       run();
     }};
   }
@@ -131,10 +135,10 @@ private:
   void cancel(Id id) {
     if (auto found = active_.find(id); found != active_.end()) {
       auto error = found->second->cancelled();
-      remove(id)->answer(fail(std::move(error)));
+      end(id, fail(std::move(error)));
     } else if (auto job = waiting_.extract(id)) {
       HttpTransfer unsent{options_, base_, std::move(job.mapped().request),
-                          std::move(job.mapped().callback)};
+                          std::move(job.mapped().callback), nullptr};
       unsent.answer(fail(unsent.cancelled()));
     }
   }
@@ -143,7 +147,7 @@ private:
     auto job = waiting_.extract(waiting_.begin());
     auto id = job.key();
     auto transfer = std::make_unique<HttpTransfer>(options_, base_, std::move(job.mapped().request),
-                                                   std::move(job.mapped().callback));
+                                                   std::move(job.mapped().callback), take_handle());
     if (auto added = add(*transfer); !added) {
       transfer->answer(fail(std::move(added.error())));
       return;
@@ -187,16 +191,26 @@ private:
     }
     auto result = elsewhere ? transfer.finish(code)
                             : Result<HttpResponse>{fail(std::move(elsewhere.error()))};
-    remove(id)->answer(std::move(result));
+    end(id, std::move(result));
   }
 
-  std::unique_ptr<HttpTransfer> remove(Id id) {
+  void end(Id id, Result<HttpResponse> result) {
     auto found = active_.find(id);
     auto transfer = std::move(found->second);
     active_.erase(found);
     ids_.erase(transfer->handle());
     curl_multi_remove_handle(multi_.get(), transfer->handle());
-    return transfer;
+    transfer->answer(std::move(result));
+    if (spare_handles_.size() < max_spare_handles)
+      spare_handles_.push_back(transfer->release());
+  }
+
+  CurlEasy take_handle() {
+    if (spare_handles_.empty())
+      return CurlEasy{curl_easy_init()};
+    auto handle = std::move(spare_handles_.back());
+    spare_handles_.pop_back();
+    return handle;
   }
 
   const HttpClientOptions options_;
@@ -207,6 +221,7 @@ private:
   Jobs waiting_;
   std::unordered_map<Id, std::unique_ptr<HttpTransfer>> active_;
   std::unordered_map<CURL*, Id> ids_;
+  std::vector<CurlEasy> spare_handles_;
 
   std::mutex mutex_;
   Id last_id_ = 0;

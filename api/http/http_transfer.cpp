@@ -54,9 +54,9 @@ bool is_no_http(CURLcode code) noexcept {
 } // namespace
 
 HttpTransfer::HttpTransfer(const HttpClientOptions& options, const BaseAddress& base,
-                           HttpRequest request, HttpClient::Callback callback)
+                           HttpRequest request, HttpClient::Callback callback, CurlEasy easy)
     : options_(options), base_(base), request_(std::move(request)), callback_(std::move(callback)),
-      url_(base.join(request_.path)), easy_(curl_easy_init()) {}
+      url_(base.join(request_.path)), easy_(std::move(easy)) {}
 
 Result<void> HttpTransfer::prepare() {
   if (!easy_)

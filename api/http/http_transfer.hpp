@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace tinkaf {
 
@@ -21,8 +22,9 @@ public:
 
   /// Begins to count the request's time.
   /// @param options, base must outlive the transfer
+  /// @param easy a handle that may have been used before; null for a request that is never made
   HttpTransfer(const HttpClientOptions& options, const BaseAddress& base, HttpRequest request,
-               HttpClient::Callback callback);
+               HttpClient::Callback callback, CurlEasy easy);
 
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
@@ -44,6 +46,11 @@ public:
   }
 
   void answer(Result<HttpResponse> result) noexcept;
+
+  /// Gives the handle back for another transfer; this one must not be asked anything more.
+  [[nodiscard]] CurlEasy release() noexcept {
+    return std::move(easy_);
+  }
 
 private:
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
