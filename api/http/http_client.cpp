@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/http/http_client.hpp"
 
+#include "api/http/curl_events.hpp"
 #include "api/http/http_transfer.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -19,7 +21,7 @@ namespace tinkaf {
 
 namespace {
 
-/// Idle connections that are kept for the next request.
+/// Idle connections that are kept for the next request, at least.
 constexpr long max_idle_connections = 128;
 
 /// Handles that are kept for the next request: to make one costs as much as a small request.
@@ -42,8 +44,10 @@ void block_signals() {
 class HttpClient::Loop {
 public:
   Loop(HttpClientOptions options, BaseAddress base, CurlMulti multi)
-      : options_(std::move(options)), base_(std::move(base)), multi_(std::move(multi)) {
-    curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, max_idle_connections);
+      : options_(std::move(options)), base_(std::move(base)), multi_(std::move(multi)),
+        events_(multi_.get()) {
+    if (!events_.ready())
+      throw std::runtime_error{"no descriptors left"};
     thread_ = std::thread{[this] {
       block_signals();
       pthread_setname_np(pthread_self(), "tinkaf.curl");
@@ -56,7 +60,7 @@ public:
       std::lock_guard lock{mutex_};
       stopping_ = true;
     }
-    curl_multi_wakeup(multi_.get());
+    events_.wake();
     thread_.join();
   }
 
@@ -70,7 +74,7 @@ public:
       id = ++last_id_;
       submitted_.emplace(id, Job{std::move(request), std::move(callback)});
     }
-    curl_multi_wakeup(multi_.get());
+    events_.wake();
     return id;
   }
 
@@ -79,7 +83,7 @@ public:
       std::lock_guard lock{mutex_};
       aborted_.push_back(id);
     }
-    curl_multi_wakeup(multi_.get());
+    events_.wake();
   }
 
 private:
@@ -94,10 +98,8 @@ private:
     while (take_orders()) {
       while (!waiting_.empty() && active_.size() < options_.max_connections)
         start_next();
-      int running = 0;
-      curl_multi_perform(multi_.get(), &running);
-      if (!finish_done())
-        curl_multi_poll(multi_.get(), nullptr, 0, std::numeric_limits<int>::max(), nullptr);
+      events_.wait();
+      finish_done();
     }
   }
 
@@ -160,6 +162,9 @@ private:
     auto prepared = transfer.prepare();
     if (!prepared)
       return prepared;
+    // As many connections may idle as were of use at once a moment ago.
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS,
+                      std::max(max_idle_connections, static_cast<long>(active_.size()) + 1));
     auto code = curl_multi_add_handle(multi_.get(), transfer.handle());
     if (code != CURLM_OK)
       return fail(Errc::internal,
@@ -167,8 +172,7 @@ private:
     return {};
   }
 
-  /// Answers what has ended; true if there was any.
-  bool finish_done() {
+  void finish_done() {
     std::vector<std::pair<Id, CURLcode>> done;
     int left = 0;
     while (auto* message = curl_multi_info_read(multi_.get(), &left))
@@ -176,7 +180,6 @@ private:
         done.emplace_back(ids_.at(message->easy_handle), message->data.result);
     for (auto [id, code] : done)
       finish(id, code);
-    return !done.empty();
   }
 
   void finish(Id id, CURLcode code) {
@@ -216,6 +219,7 @@ private:
   const HttpClientOptions options_;
   const BaseAddress base_;
   CurlMulti multi_;
+  CurlEvents events_;
 
   // Of the loop's thread alone. Ids grow, so the first of `waiting_` is the oldest.
   Jobs waiting_;
