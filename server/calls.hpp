@@ -55,4 +55,8 @@ HttpReply publish_checkpoint(ServiceCore& core, const HttpCall& call);
 HttpReply unpublish_checkpoint(ServiceCore& core, const HttpCall& call);
 HttpReply bare_checkpoint(ServiceCore& core, const HttpCall& call);
 
+// archive_calls.cpp
+HttpReply checkpoint_archive(ServiceCore& core, const HttpCall& call);
+HttpReply fetch_archive(ServiceCore& core, const HttpCall& call);
+
 } // namespace tinkaf::server::calls

@@ -16,6 +16,8 @@ int status_of(const Error& error) {
   switch (error.code) {
   case Errc::invalid_argument:
     return 400;
+  case Errc::permission_denied:
+    return 403;
   case Errc::not_found:
     return 404;
   case Errc::conflict:

@@ -7,7 +7,6 @@
 
 #include <charconv>
 #include <limits>
-#include <string>
 
 namespace tinkaf::server {
 
@@ -40,6 +39,22 @@ Result<void> check_ttl(std::optional<std::int64_t> seconds) {
     return fail(Errc::invalid_argument,
                 fmt::format("ttl_seconds: must be in [1, {}], but is {}", longest, *seconds));
   return {};
+}
+
+Error bad_checkpoint_id(const std::string& id) {
+  return {.code = Errc::invalid_argument,
+          .message = fmt::format("Invalid checkpoint identifier. Expected format 'weights/<name>' "
+                                 "or 'sampler_weights/<name>', but it is '{}'",
+                                 id)};
+}
+
+Result<TinkerPath> named_checkpoint(const HttpCall& call) {
+  const auto& kind = call.arguments.at(1);
+  const auto& name = call.arguments.at(2);
+  for (const auto known : {CheckpointKind::training, CheckpointKind::sampler})
+    if (kind == to_string(known))
+      return TinkerPath{call.arguments.at(0), known, name};
+  return fail(bad_checkpoint_id(kind + '/' + name));
 }
 
 Result<void> check_access_scope(const HttpCall& call) {

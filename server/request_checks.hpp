@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace tinkaf::server {
 
 /// Whether a time to live is in [1, 100 years] or absent.
 [[nodiscard]] Result<void> check_ttl(std::optional<std::int64_t> seconds);
+
+/// The checkpoint in the arguments of a call: run, kind, name. Nobody looks whether it is there.
+[[nodiscard]] Result<TinkerPath> named_checkpoint(const HttpCall& call);
+
+/// Why a text cannot stand for a checkpoint of a run.
+[[nodiscard]] Error bad_checkpoint_id(const std::string& id);
 
 struct Page {
   std::int64_t limit = 0;

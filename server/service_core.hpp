@@ -3,6 +3,7 @@
 
 #include "messages/requests.hpp"
 #include "messages/rest_runs.hpp"
+#include "server/archive_links.hpp"
 #include "server/checkpoint_names.hpp"
 #include "server/future_store.hpp"
 #include "server/operation_queue.hpp"
@@ -168,7 +169,7 @@ public:
   [[nodiscard]] Result<FoundCheckpoint> checkpoint(const TinkerPath& path);
   [[nodiscard]] Result<CheckpointInfo> checkpoint_info(const TinkerPath& path) const;
 
-  /// Frees what expired checkpoints take.
+  /// Frees what expired checkpoints and archives take.
   void free_expired();
 
   /// Lets go of weights in memory that nobody uses any more.
@@ -215,6 +216,7 @@ public:
   RunTable runs;
   FutureStore futures;
   TokenTable tokens;
+  ArchiveLinks archives;
 
   /// Reads large bodies.
   WorkQueue readers{2};

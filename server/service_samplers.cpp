@@ -75,7 +75,9 @@ Result<CheckpointInfo> ServiceCore::checkpoint_info(const TinkerPath& path) cons
 }
 
 void ServiceCore::free_expired() {
-  if (state->free_expired(wall_now()) > 0)
+  const auto now = wall_now();
+  archives.expire(now);
+  if (state->free_expired(now) > 0)
     drop_unused_weights();
 }
 

@@ -25,25 +25,13 @@ std::vector<Checkpoint> told(std::vector<StoredCheckpoint> stored) {
   return out;
 }
 
-tl::unexpected<Error> bad_id(const std::string& id) {
-  return fail(Errc::invalid_argument,
-              fmt::format("Invalid checkpoint identifier. Expected format 'weights/<name>' or "
-                          "'sampler_weights/<name>', but it is '{}'",
-                          id));
-}
-
 /// The checkpoint that the path of a call names; looked up, so that it is there.
 Result<TinkerPath> find(const ServiceCore& core, const HttpCall& call) {
-  const auto& kind = call.arguments.at(1);
-  const auto& name = call.arguments.at(2);
-  if (kind != "weights" && kind != "sampler_weights")
-    return bad_id(kind + '/' + name);
-  const TinkerPath path{.training_run_id = call.arguments.at(0),
-                        .kind
-                        = kind == "weights" ? CheckpointKind::training : CheckpointKind::sampler,
-                        .name = name};
+  const auto path = named_checkpoint(call);
+  if (!path)
+    return path;
   // One that is damaged can be removed.
-  if (const auto info = core.checkpoint_info(path); !info && info.error().code != Errc::io_error)
+  if (const auto info = core.checkpoint_info(*path); !info && info.error().code != Errc::io_error)
     return fail(info.error());
   return path;
 }
@@ -126,7 +114,7 @@ HttpReply unpublish_checkpoint(ServiceCore& core, const HttpCall& call) {
 }
 
 HttpReply bare_checkpoint(ServiceCore&, const HttpCall& call) {
-  return error_reply(bad_id(call.arguments.at(1)).value());
+  return error_reply(bad_checkpoint_id(call.arguments.at(1)));
 }
 
 } // namespace tinkaf::server::calls

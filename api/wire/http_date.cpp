@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/http_date.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 
@@ -16,11 +18,13 @@ std::optional<int> number(std::string_view digits) noexcept {
   return value;
 }
 
+constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr std::array<std::string_view, 7> weekdays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+
 std::optional<unsigned> month(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 12> names{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  for (unsigned i = 0; i < names.size(); ++i)
-    if (names[i] == name)
+  for (unsigned i = 0; i < months.size(); ++i)
+    if (months[i] == name)
       return i + 1;
   return std::nullopt;
 }
@@ -48,6 +52,17 @@ parse_http_date(std::string_view text) noexcept {
     return std::nullopt;
   return std::chrono::sys_days{date} + std::chrono::hours{*hour} + std::chrono::minutes{*minute}
          + std::chrono::seconds{*second};
+}
+
+std::string to_http_date(std::chrono::sys_seconds time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss clock{time - day};
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+                     weekdays[std::chrono::weekday{day}.c_encoding()],
+                     static_cast<unsigned>(date.day()),
+                     months[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
+                     clock.hours().count(), clock.minutes().count(), clock.seconds().count());
 }
 
 } // namespace tinkaf::wire

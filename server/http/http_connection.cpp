@@ -20,6 +20,9 @@ namespace {
 /// not a broken connection.
 constexpr std::size_t most_discarded = std::size_t{256} << 20;
 
+/// How much of a file is held in memory on its way out.
+constexpr std::size_t file_piece = std::size_t{64} << 10;
+
 std::string lower(beast::string_view text) {
   std::string out{text.data(), text.size()};
   std::transform(out.begin(), out.end(), out.begin(), [](char x) {
@@ -129,6 +132,7 @@ void HttpConnection::on_header(ErrorCode error) {
   const auto mark = target.find('?');
   call_ = {};
   call_.method.assign(request.method_string().data(), request.method_string().size());
+  head_ = call_.method == "HEAD";
   call_.path = target.substr(0, mark);
   if (mark != std::string::npos)
     call_.query = target.substr(mark + 1);
@@ -206,7 +210,8 @@ void HttpConnection::refuse(HttpReply reply) {
 
 void HttpConnection::write(HttpReply reply) {
   body_ = std::move(reply.body);
-  const auto size = body_ ? body_->size() : 0;
+  file_ = std::move(reply.file).value_or(FilePart{});
+  const auto size = file_.file ? file_.size : body_ ? body_->size() : 0;
   auto& response = response_.emplace();
   response.version(11);
   response.result(static_cast<unsigned>(reply.status));
@@ -217,8 +222,10 @@ void HttpConnection::write(HttpReply reply) {
   response.keep_alive(!last_);
   if (reply.status != 204)
     response.content_length(size);
-  if (call_.method != "HEAD" && size > 0)
-    response.body() = {body_->data(), size};
+  if (head_)
+    file_ = {};
+  else if (body_ && !file_.file)
+    response.body() = {body_->data(), body_->size()};
   serializer_.emplace(response);
   write_some();
 }
@@ -230,13 +237,33 @@ void HttpConnection::write_some() {
                            if (error && error != http::error::end_of_stream)
                              self->close();
                            else if (self->serializer_->is_done())
-                             self->on_written();
+                             self->write_file();
                            else
                              self->write_some();
                          });
 }
 
+void HttpConnection::write_file() {
+  if (file_.size == 0)
+    return on_written();
+  piece_.resize(std::min<std::uint64_t>(file_.size, file_piece));
+  const auto count = file_.file->read(file_.offset, piece_);
+  if (count == 0)
+    return close(); // the client sees that the answer is too short
+  file_.offset += count;
+  file_.size -= count;
+  stream_.expires_after(all_->options().stall);
+  asio::async_write(stream_, asio::buffer(piece_.data(), count),
+                    [self = shared_from_this()](ErrorCode error, std::size_t) {
+                      if (error)
+                        self->close();
+                      else
+                        self->write_file();
+                    });
+}
+
 void HttpConnection::on_written() {
+  file_ = {};
   serializer_.reset();
   response_.reset();
   body_.reset();

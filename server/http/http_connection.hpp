@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <utility> // Boost 1.74 forgets it in C++20
+#include <vector>
 
 namespace tinkaf::server {
 
@@ -82,6 +83,7 @@ private:
   void refuse(HttpReply reply);
   void write(HttpReply reply);
   void write_some();
+  void write_file();
   void on_written();
   void linger();
   void close();
@@ -91,15 +93,18 @@ private:
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   HttpCall call_;
+  bool head_ = false;
   bool idle_ = true;
   bool last_ = false;
   bool unread_ = false; // a body that we do not want may still be on its way
 
   // The answer, until it is out.
   std::shared_ptr<const std::string> body_;
+  FilePart file_; // the part that is still to be sent
   std::optional<Response> response_;
   std::optional<Serializer> serializer_;
 
+  std::vector<char> piece_; // of the file
   std::array<char, 4096> scratch_{};
   std::size_t discarded_ = 0;
 };

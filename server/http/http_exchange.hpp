@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "server/http/file_part.hpp"
+
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +46,9 @@ struct HttpReply {
 
   /// Shared, so that many polls of one result hold one copy; null for no body.
   std::shared_ptr<const std::string> body;
+
+  /// Sent in the place of `body`, read on the way.
+  std::optional<FilePart> file;
 
   [[nodiscard]] static HttpReply json(int status, std::string body);
 };

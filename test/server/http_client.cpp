@@ -34,11 +34,13 @@ HttpClient::~HttpClient() {
 }
 
 HttpClient::HttpClient(HttpClient&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)), pending_(std::move(other.pending_)) {}
+    : socket_(std::exchange(other.socket_, -1)), head_(other.head_),
+      pending_(std::move(other.pending_)) {}
 
 HttpClient& HttpClient::operator=(HttpClient&& other) noexcept {
   std::swap(socket_, other.socket_);
   std::swap(pending_, other.pending_);
+  std::swap(head_, other.head_);
   return *this;
 }
 
@@ -53,6 +55,7 @@ void HttpClient::send(std::string_view bytes) {
 
 void HttpClient::send(std::string_view method, std::string_view path, std::string_view body,
                       const std::map<std::string, std::string>& headers) {
+  head_ = method == "HEAD";
   auto text = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n", method, path);
   for (const auto& [name, value] : headers)
     text += fmt::format("{}: {}\r\n", name, value);
@@ -90,7 +93,7 @@ HttpAnswer HttpClient::receive() {
   }
   pending_.erase(0, end + 4);
   const auto found = answer.headers.find("content-length");
-  const auto size = found == answer.headers.end() ? 0 : std::stoul(found->second);
+  const auto size = found == answer.headers.end() || head_ ? 0 : std::stoul(found->second);
   while (pending_.size() < size && receive_some()) {
   }
   answer.body = pending_.substr(0, size);

@@ -47,6 +47,7 @@ private:
   bool receive_some();
 
   int socket_ = -1;
+  bool head_ = false; // the answer to come has no body
   std::string pending_;
 };
 
