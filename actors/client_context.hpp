@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "actors/loss_threads.hpp"
 #include "api/client_options.hpp"
 #include "api/retry_policy.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 namespace tinkaf {
@@ -24,6 +26,11 @@ struct ClientContext {
   RetryPolicy retry;
   std::chrono::milliseconds request_timeout{60'000};
   WireFormat wire_format = WireFormat::automatic;
+
+  /// What training passes on their way may take together.
+  ByteBudgetActor dispatch_budget;
+
+  std::shared_ptr<LossThreads> loss_threads;
 };
 
 } // namespace tinkaf

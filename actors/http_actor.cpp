@@ -86,8 +86,10 @@ void HttpActorState::send(std::uint64_t id, const Secret& credential) {
   merge_headers(request.headers, settings.default_headers);
   if (settings.trace && !has_header(settings.secret_headers, "traceparent"))
     settings.trace->add_to(request.headers);
-  merge_headers(request.secret_headers, credential_headers(credential));
+  auto own = std::move(request.secret_headers);
+  request.secret_headers = credential_headers(credential);
   merge_headers(request.secret_headers, settings.secret_headers);
+  merge_headers(request.secret_headers, own); // a call under another credential carries that one
   pending.transfer = transport->submit(
       std::move(request), [actor = HttpActor{self}, id](Result<HttpResponse> outcome) {
         caf::anon_send(actor, atom::http_done_v, id,

@@ -7,10 +7,10 @@
 #include "api/billing_pause.hpp"
 #include "api/http/http_message.hpp"
 #include "api/retry_policy.hpp"
-#include "api/secret.hpp"
 #include "api/trace_context.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
+#include "messages/secret.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>

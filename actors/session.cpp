@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/session.hpp"
 
+#include "actors/byte_budget.hpp"
 #include "actors/poller_supervisor.hpp"
 #include "actors/quiet_notices.hpp"
 #include "actors/sampling_client.hpp"
+#include "api/checkpoint_check.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/version.hpp"
@@ -51,6 +53,8 @@ SessionState::~SessionState() {
     self->send_exit(client, caf::exit_reason::user_shutdown);
   if (pollers)
     self->send_exit(pollers, caf::exit_reason::user_shutdown);
+  if (dispatch_budget)
+    self->send_exit(dispatch_budget, caf::exit_reason::user_shutdown);
   if (http)
     self->send_exit(http, caf::exit_reason::user_shutdown);
 }
@@ -93,6 +97,7 @@ void SessionState::on_client_config(const HttpResponse& response) {
   if (!told)
     return opened(fail(std::move(told.error())));
   config = std::move(*told);
+  self->send(dispatch_budget, atom::resize_v, config.fwdbwd_dispatch_bytes_semaphore_size);
   self->send(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
   if (!config.pjwt_auth_enabled)
     return get_dynamic_config();
@@ -250,7 +255,9 @@ ClientContext SessionState::client_context() {
           .config = config,
           .retry = settings.options.retry,
           .request_timeout = settings.options.request_timeout,
-          .wire_format = wire_format};
+          .wire_format = wire_format,
+          .dispatch_budget = dispatch_budget,
+          .loss_threads = settings.loss_threads};
 }
 
 template <class Handle>
@@ -327,6 +334,10 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
                                              result_format(settings.options.wire_format),
                                              quiet_notices(settings.notices)},
                               settings.restarts);
+  state.dispatch_budget
+      = self->spawn(byte_budget, state.config.fwdbwd_dispatch_bytes_semaphore_size);
+  if (!settings.loss_threads)
+    settings.loss_threads = make_loss_threads();
   state.settings = std::move(settings);
   self->monitor(state.http);
   self->monitor(state.pollers);
@@ -337,18 +348,29 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
         auto& session_state = self->state;
         if (auto checked = validate(spec.lora_config); !checked)
           return to_caf(std::move(checked.error()));
+        if (spec.base_model.empty())
+          return to_caf({Errc::invalid_argument,
+                         "base_model is empty, but a model is made from one", ErrorCategory::user});
         return session_state.create_training_client(CreateModelRequest{
             session_state.session_id, session_state.next_model_seq_id++, std::move(spec.base_model),
             std::move(spec.user_metadata), spec.lora_config});
       },
-      [self](CreateTrainingClientFromState& spec) {
+      [self](CreateTrainingClientFromState& spec) -> caf::result<TrainingClientActor> {
         auto& session_state = self->state;
+        if (auto checked = check_training_path(spec.path, "create_training_client_from_state");
+            !checked)
+          return to_caf(std::move(checked.error()));
+        std::optional<std::string> token;
+        if (!spec.weights_access_token.empty())
+          token = spec.weights_access_token.reveal();
         return session_state.create_training_client(
             LoadWeightsRequest{.session_id = session_state.session_id,
                                .model_seq_id = session_state.next_model_seq_id++,
+                               .base_model = std::move(spec.base_model),
                                .user_metadata = std::move(spec.user_metadata),
                                .path = std::move(spec.path),
-                               .optimizer = spec.with_optimizer});
+                               .optimizer = spec.with_optimizer,
+                               .weights_access_token = std::move(token)});
       },
       [self](CreateSamplingClient& spec) {
         return self->state.create_sampling_client(std::move(spec));

@@ -4,6 +4,7 @@
 #include "actors/client_context.hpp"
 #include "actors/http_actor.hpp"
 #include "actors/http_transport.hpp"
+#include "actors/loss_threads.hpp"
 #include "actors/owed.hpp"
 #include "actors/restart_policy.hpp"
 #include "actors/training_client.hpp"
@@ -30,6 +31,9 @@ struct SessionSettings {
   ClientOptions options;
   RestartPolicy restarts;
   NoticeSink notices;
+
+  /// Where custom losses are computed; real threads if null.
+  std::shared_ptr<LossThreads> loss_threads;
 };
 
 /// The root of a service's actors: stops them all when it ends.
@@ -74,6 +78,10 @@ struct SessionState {
   SessionSettings settings;
   HttpActor http;
   PollerSupervisorActor pollers;
+
+  /// What training passes on their way may take together.
+  ByteBudgetActor dispatch_budget;
+
   std::vector<caf::actor> clients;
 
   ClientConfig config;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/submit_lane.hpp"
 
-#include "api/wire/json.hpp"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -23,6 +21,9 @@ bool refused_unread(int status) {
 Fate fate_of(const Error& error) {
   if (error.code == Errc::connection || refused_unread(error.http_status))
     return error.ambiguous ? Fate::unknown : Fate::never_left;
+  // A 2xx that cannot be read: the service took the request, unless somebody else answered.
+  if (error.http_status >= 200 && error.http_status < 300)
+    return error.ambiguous ? Fate::unknown : Fate::used_up;
   if (error.http_status >= 400 && error.http_status < 500 && error.http_status != 408
       && error.http_status != 429)
     return Fate::used_up;
@@ -51,6 +52,16 @@ void SubmitLane::Collector::on_value(std::size_t part, FutureValue value) {
   finish(std::move(all));
 }
 
+void SubmitLane::Collector::on_failure(std::size_t part, Error error) {
+  if (values.size() > 1) {
+    error.message += " (part " + std::to_string(part + 1) + " of " + std::to_string(values.size())
+                     + " of the batch)";
+    error.parts = static_cast<std::uint32_t>(values.size());
+    error.accepted_parts = error.parts;
+  }
+  finish(fail(std::move(error)));
+}
+
 void SubmitLane::open(std::string model_id) {
   settings_.target.model_id = std::move(model_id);
   open_ = true;
@@ -72,10 +83,26 @@ void SubmitLane::add(SubmitTurn turn) {
   begin_next();
 }
 
+void SubmitLane::resume(std::uint64_t holder, std::optional<SubmitTurn> next) {
+  if (holder_ == holder)
+    holder_ = 0;
+  if (next && closed_)
+    next->done(fail(*closed_));
+  else if (next)
+    waiting_.push_front(std::move(*next));
+  begin_next();
+}
+
+void SubmitLane::withdraw(std::uint64_t holder) {
+  std::erase_if(waiting_, [holder](const SubmitTurn& x) { return x.holder == holder; });
+  resume(holder);
+}
+
 void SubmitLane::begin_next() {
-  while (open_ && !active_ && !waiting_.empty()) {
+  while (open_ && !active_ && holder_ == 0 && !waiting_.empty()) {
     auto turn = std::move(waiting_.front());
     waiting_.pop_front();
+    holder_ = turn.holder;
     auto calls = encode(turn);
     if (!calls) {
       turn.done(fail(std::move(calls.error())));
@@ -91,6 +118,7 @@ void SubmitLane::begin_next() {
                            .calls = std::move(*calls),
                            .errors = std::vector<std::optional<Error>>(count),
                            .accepted = std::vector<bool>(count),
+                           .grants = std::vector<std::optional<std::uint64_t>>(count),
                            .collector = std::move(collector)});
     if (settings_.parallel_chunks && count > 1) {
       auto& others = active_->phases.emplace_back();
@@ -122,7 +150,22 @@ void SubmitLane::next_phase() {
   active_->phases.pop_front();
   active_->unanswered = parts.size();
   for (auto part : parts)
-    send(part, std::move(active_->calls[part]), !target().protobuf);
+    if (active_->turn.parts[part].bytes > 0 && settings_.budget)
+      acquire(part);
+    else
+      send(part, std::move(active_->calls[part]), !target().protobuf);
+}
+
+void SubmitLane::acquire(std::size_t part) {
+  auto go_on = [this, part] { send(part, std::move(active_->calls[part]), !target().protobuf); };
+  self_->request(settings_.budget, caf::infinite, atom::acquire_v, active_->turn.parts[part].bytes)
+      .then(
+          [this, part, go_on](std::uint64_t grant) {
+            active_->grants[part] = grant;
+            go_on();
+          },
+          // A budget that is gone limits nothing.
+          [go_on](const caf::error&) { go_on(); });
 }
 
 void SubmitLane::send(std::size_t part, HttpCall call, bool as_json) {
@@ -141,10 +184,10 @@ void SubmitLane::send(std::size_t part, HttpCall call, bool as_json) {
 void SubmitLane::on_accepted(std::size_t part, const HttpResponse& response,
                              std::chrono::steady_clock::time_point sent, bool as_json) {
   auto type = active_->turn.parts[part].type;
-  auto future = wire::from_json<FutureRef>(response.body);
-  if (!future) {
-    future.error().http_status = response.status;
-    on_refused(part, std::move(future.error()), true);
+  auto submitted = operations::read_submission(type, response);
+  if (!submitted) {
+    submitted.error().http_status = response.status;
+    on_refused(part, std::move(submitted.error()), true);
     return;
   }
   if (is_training_pass(type)) {
@@ -157,8 +200,11 @@ void SubmitLane::on_accepted(std::size_t part, const HttpResponse& response,
   }
   active_->errors[part].reset();
   active_->accepted[part] = true;
-  await_result(part, std::move(*future), self_->clock().now() - sent);
-  answered();
+  if (auto* future = std::get_if<FutureRef>(&*submitted))
+    await_result(part, std::move(*future), self_->clock().now() - sent);
+  else
+    active_->collector->on_value(part, std::move(std::get<FutureValue>(*submitted)));
+  answered(part);
 }
 
 void SubmitLane::on_refused(std::size_t part, Error error, bool as_json) {
@@ -169,7 +215,7 @@ void SubmitLane::on_refused(std::size_t part, Error error, bool as_json) {
     active_->errors[part] = std::move(error);
   if (!settings_.parallel_chunks)
     active_->phases.clear(); // what has not left yet keeps its numbers free
-  answered();
+  answered(part);
 }
 
 bool SubmitLane::fall_back(std::size_t part, const Error& error, bool as_json) {
@@ -189,7 +235,9 @@ bool SubmitLane::fall_back(std::size_t part, const Error& error, bool as_json) {
   return true;
 }
 
-void SubmitLane::answered() {
+void SubmitLane::answered(std::size_t part) {
+  if (auto grant = std::exchange(active_->grants[part], std::nullopt))
+    self_->send(settings_.budget, atom::release_v, *grant);
   if (--active_->unanswered > 0)
     return;
   if (!active_->phases.empty())
@@ -237,10 +285,13 @@ Error SubmitLane::explain_failure() const {
   auto first = std::find_if(active_->errors.begin(), active_->errors.end(),
                             [](const auto& x) { return x.has_value(); });
   auto error = **first;
+  if (active_->accepted.size() < 2)
+    return error;
   auto accepted = std::count(active_->accepted.begin(), active_->accepted.end(), true);
+  error.parts = static_cast<std::uint32_t>(active_->accepted.size());
+  error.accepted_parts = static_cast<std::uint32_t>(accepted);
   if (accepted > 0)
-    error.message += " (" + std::to_string(accepted) + " of "
-                     + std::to_string(active_->accepted.size())
+    error.message += " (" + std::to_string(accepted) + " of " + std::to_string(error.parts)
                      + " parts of the batch were accepted and take effect)";
   return error;
 }
@@ -252,8 +303,8 @@ void SubmitLane::await_result(std::size_t part, FutureRef future,
   self_->request(settings_.pollers, caf::infinite, std::move(job))
       .then([collector = active_->collector,
              part](FutureValue& value) { collector->on_value(part, std::move(value)); },
-            [collector = active_->collector](const caf::error& error) {
-              collector->finish(fail(from_caf(error)));
+            [collector = active_->collector, part](const caf::error& error) {
+              collector->on_failure(part, from_caf(error));
             });
 }
 

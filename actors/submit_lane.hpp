@@ -22,6 +22,9 @@ struct SubmitPart {
 
   /// Builds the request once its number is known.
   std::function<Result<HttpCall>(std::int64_t seq_id, const operations::Target&)> encode;
+
+  /// What the request takes of the budget while it is on its way; 0 for nothing.
+  std::int64_t bytes = 0;
 };
 
 /// One operation: its requests, and who wants their results.
@@ -34,6 +37,10 @@ struct SubmitTurn {
   /// Gets the results in the order of the parts, or the first failure; called exactly once unless
   /// the actor ends before.
   std::function<void(Result<std::vector<FutureValue>>)> done;
+
+  /// Set if the operation has a second turn, which depends on the results of this one: nothing
+  /// behind this turn begins before `resume` is called with the same number.
+  std::uint64_t holder = 0;
 };
 
 /// Submits the operations of one model one after the other, in the order of the calls of `add`, and
@@ -43,6 +50,9 @@ struct SubmitTurn {
 /// its number back, what the service refused has used it up, and where neither is certain the lane
 /// ends: all later operations fail and say why. A batch in parts sends all parts but the first side
 /// by side and the first one last, so that the service begins when it has them all.
+///
+/// A training pass takes its estimated bytes from the budget before it leaves and gives them back
+/// once it is answered for good; the grants are those of the client's actor.
 class SubmitLane {
 public:
   using Self = TrainingClientActor::base*;
@@ -51,6 +61,10 @@ public:
     HttpActor http;
     PollerSupervisorActor pollers;
     operations::Target target;
+
+    /// What training passes on their way may take together, those of all clients of a session.
+    ByteBudgetActor budget;
+
     bool parallel_chunks = true;
 
     /// Change to JSON if the service refuses protobuf.
@@ -70,12 +84,20 @@ public:
 
   void add(SubmitTurn turn);
 
+  /// Lets the lane go on behind the turn that holds it under that number, first with `next`; fails
+  /// `next` if the lane has ended meanwhile.
+  void resume(std::uint64_t holder, std::optional<SubmitTurn> next = {});
+
+  /// Gives up a turn that holds the lane or is to hold it: takes it out if it has not begun, else
+  /// lets the lane go on. Its `done` may still be called if it has begun.
+  void withdraw(std::uint64_t holder);
+
   [[nodiscard]] const operations::Target& target() const noexcept {
     return settings_.target;
   }
 
 private:
-  /// Results of a turn as they come in.
+  /// Results of a turn as they come in; the first failure decides.
   struct Collector {
     std::vector<std::optional<FutureValue>> values;
     std::size_t missing = 0;
@@ -83,6 +105,7 @@ private:
 
     void finish(Result<std::vector<FutureValue>> result);
     void on_value(std::size_t part, FutureValue value);
+    void on_failure(std::size_t part, Error error);
   };
 
   /// The turn whose requests are on their way.
@@ -92,6 +115,10 @@ private:
     std::vector<HttpCall> calls;
     std::vector<std::optional<Error>> errors;
     std::vector<bool> accepted;
+
+    /// What each part has of the budget.
+    std::vector<std::optional<std::uint64_t>> grants;
+
     std::deque<std::vector<std::size_t>> phases;
     std::size_t unanswered = 0;
     std::shared_ptr<Collector> collector;
@@ -100,12 +127,13 @@ private:
   void begin_next();
   [[nodiscard]] Result<std::vector<HttpCall>> encode(const SubmitTurn& turn) const;
   void next_phase();
+  void acquire(std::size_t part);
   void send(std::size_t part, HttpCall call, bool as_json);
   void on_accepted(std::size_t part, const HttpResponse& response,
                    std::chrono::steady_clock::time_point sent, bool as_json);
   void on_refused(std::size_t part, Error error, bool as_json);
   [[nodiscard]] bool fall_back(std::size_t part, const Error& error, bool as_json);
-  void answered();
+  void answered(std::size_t part);
   void end_turn();
   void settle_numbers();
   [[nodiscard]] Error explain_failure() const;
@@ -117,6 +145,7 @@ private:
   std::deque<SubmitTurn> waiting_;
   std::optional<Active> active_;
   std::optional<Error> closed_;
+  std::uint64_t holder_ = 0;
   bool open_ = false;
   bool protobuf_confirmed_ = false;
   std::int64_t next_seq_id_ = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/training_client.hpp"
 
-#include "actors/weights_info.hpp"
+#include "api/batch_check.hpp"
 #include "api/chunking.hpp"
 #include "api/wire/json.hpp"
 
@@ -13,12 +13,6 @@ using operations::Target;
 
 namespace {
 
-/// The name that the service gives to the model of that number.
-std::string model_id_of(const LoadWeightsRequest& request) {
-  return request.session_id.value_or("")
-         + ":train:" + std::to_string(request.model_seq_id.value_or(0));
-}
-
 SubmitLane::Settings lane_settings(const ClientContext& context) {
   return {.http = context.http,
           .pollers = context.pollers,
@@ -26,130 +20,54 @@ SubmitLane::Settings lane_settings(const ClientContext& context) {
                      .timeout = context.request_timeout,
                      .protobuf = context.wire_format != WireFormat::json,
                      .compress = context.config.proto_compress_fwdbwd},
+          .budget = context.dispatch_budget,
           .parallel_chunks = context.config.parallel_fwdbwd_chunks,
           .may_fall_back = context.wire_format == WireFormat::automatic};
 }
 
+/// Gives the result to whoever asked.
+template <class T>
+std::function<void(Result<T>)> settle(const Owed<T>& answer) {
+  return [answer](Result<T> result) { answer.settle(std::move(result)); };
+}
+
 } // namespace
 
-caf::typed_response_promise<std::string> TrainingClientState::open() {
-  auto answer = owe<std::string>(self);
-  if (!lane->target().model_id.empty()) {
-    answer.deliver(lane->target().model_id);
-    return answer.promise();
-  }
-  const auto* checkpoint = std::get_if<LoadWeightsRequest>(&origin);
-  if (checkpoint != nullptr && !context.config.create_model_via_load_weights)
-    ask_weights_info(answer, *checkpoint);
-  else
-    create_model(answer);
-  return answer.promise();
-}
-
-void TrainingClientState::ask_weights_info(const Owed<std::string>& answer,
-                                           const LoadWeightsRequest& from) {
-  auto call = operations::weights_info_request(from.path, lane->target());
-  self->request(context.http, caf::infinite, std::move(call))
-      .then(
-          [this, answer, from](const HttpResponse& response) {
-            auto info = read_weights_info(response.body);
-            if (!info)
-              return on_no_model(answer, to_caf(std::move(info.error())));
-            load_first = from;
-            origin = CreateModelRequest{context.session_id, from.model_seq_id.value_or(0),
-                                        info->base_model, from.user_metadata, info->lora_config};
-            create_model(answer);
-          },
-          [this, answer](const caf::error& error) {
-            // Not every service has this call; those without create a model by loading.
-            if (from_caf(error).http_status == 404)
-              create_model(answer);
-            else
-              on_no_model(answer, error);
-          });
-}
-
-void TrainingClientState::create_model(const Owed<std::string>& answer) {
-  auto call = std::visit(
-      [this](const auto& x) { return operations::ensure_model(x, lane->target()); }, origin);
-  self->request(context.http, caf::infinite, std::move(call))
-      .then([this, answer](const HttpResponse& response) { await_model(answer, response); },
-            [this, answer](const caf::error& error) { on_no_model(answer, error); });
-}
-
-void TrainingClientState::await_model(const Owed<std::string>& answer,
-                                      const HttpResponse& response) {
-  auto future = wire::from_json<FutureRef>(response.body);
-  if (!future)
-    return on_no_model(answer, to_caf(std::move(future.error())));
-  auto type = std::holds_alternative<CreateModelRequest>(origin) ? RequestType::create_model
-                                                                 : RequestType::load_weights;
-  self->request(context.pollers, caf::infinite,
-                PollJob{std::move(*future), type, self->clock().now(), {}})
-      .then([this, answer](const FutureValue& value) { on_model(answer, value); },
-            [this, answer](const caf::error& error) { on_no_model(answer, error); });
-}
-
-void TrainingClientState::on_model(const Owed<std::string>& answer, const FutureValue& value) {
-  std::string model_id;
-  if (const auto* created = std::get_if<CreateModelResponse>(&value))
-    model_id = created->model_id;
-  else if (const auto* loaded = std::get_if<LoadWeightsResponse>(&value))
-    model_id = loaded->model_id.empty() ? model_id_of(std::get<LoadWeightsRequest>(origin))
-                                        : loaded->model_id;
-  if (!load_first) {
-    lane->open(model_id);
-    return answer.deliver(std::move(model_id));
-  }
-  auto load = [from = *load_first](std::int64_t seq_id, const Target& target) -> Result<HttpCall> {
-    return operations::send_load_state_request(from.path, from.optimizer, seq_id, target);
-  };
-  auto done = [this, answer, model_id](Result<std::vector<FutureValue>> loaded) {
-    if (loaded)
-      answer.deliver(model_id);
-    else
-      on_no_model(answer, to_caf(std::move(loaded.error())));
-  };
-  lane->add({.parts = {{RequestType::load_weights, load}}, .done = done});
-  lane->open(model_id);
-}
-
-void TrainingClientState::on_no_model(const Owed<std::string>& answer, const caf::error& error) {
-  auto reason = from_caf(error);
-  lane->close(reason);
-  answer.fail(std::move(reason));
-}
-
 template <class T>
-void TrainingClientState::submit(const Owed<T>& answer, RequestType type,
-                                 decltype(SubmitPart::encode) encode, bool numbered) {
-  auto done = [answer](Result<std::vector<FutureValue>> results) {
+void TrainingClientState::submit(RequestType type, decltype(SubmitPart::encode) encode,
+                                 std::function<void(Result<T>)> done, bool numbered) {
+  // What cannot be built is told at once, not when its turn comes.
+  if (auto trial = encode(0, lane->target()); !trial)
+    return done(fail(std::move(trial.error())));
+  auto finish = [done = std::move(done)](Result<std::vector<FutureValue>> results) {
     if (!results)
-      return answer.fail(std::move(results.error()));
+      return done(fail(std::move(results.error())));
     if (auto* value = std::get_if<T>(&results->front()))
-      return answer.deliver(std::move(*value));
-    answer.fail({Errc::protocol_error, "the result is that of another operation"});
+      return done(std::move(*value));
+    done(fail(Errc::protocol_error, "the result is that of another operation"));
   };
-  lane->add({.parts = {{type, std::move(encode)}}, .numbered = numbered, .done = std::move(done)});
+  lane->add(
+      {.parts = {{type, std::move(encode)}}, .numbered = numbered, .done = std::move(finish)});
 }
 
 caf::typed_response_promise<ForwardBackwardOutput>
 TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only) {
   auto answer = owe<ForwardBackwardOutput>(self);
-  if (auto checked = operations::check_batch(input); !checked) {
+  if (auto checked = check_batch(input); !checked) {
     answer.fail(std::move(checked.error()));
     return answer.promise();
   }
   auto type = forward_only ? RequestType::forward : RequestType::forward_backward;
+  auto send
+      = forward_only ? operations::send_forward_request : operations::send_forward_backward_request;
   auto shared = std::make_shared<const ForwardBackwardInput>(std::move(input));
   SubmitTurn turn;
   for (const auto& chunk : plan_chunks(*shared->data, ChunkLimits::from(context.config))) {
     auto slice = BatchSlice{shared->data, chunk.first, chunk.last};
-    turn.parts.push_back(
-        {type, [shared, slice, forward_only](std::int64_t seq_id, const Target& target) {
-           return operations::send_forward_backward_request(slice, *shared, forward_only, seq_id,
-                                                            target);
-         }});
+    turn.parts.push_back({.type = type,
+                          .encode = [shared, slice, send](std::int64_t seq_id, const Target& target)
+                              -> Result<HttpCall> { return send(slice, *shared, seq_id, target); },
+                          .bytes = chunk.bytes});
   }
   turn.done = [answer](Result<std::vector<FutureValue>> results) {
     if (results)
@@ -161,64 +79,84 @@ TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only
   return answer.promise();
 }
 
+caf::typed_response_promise<ForwardBackwardOutput>
+TrainingClientState::custom_loss(Batch data, CustomLossFn loss) {
+  auto asker = self->current_sender(); // the promise takes it away
+  auto answer = owe<ForwardBackwardOutput>(self);
+  custom_losses->start(std::move(data), std::move(loss), answer, asker);
+  return answer.promise();
+}
+
 caf::typed_response_promise<OptimStepResponse>
 TrainingClientState::optim_step(const AdamParams& params) {
   auto answer = owe<OptimStepResponse>(self);
-  if (auto checked = validate(params); !checked)
-    answer.fail(std::move(checked.error()));
-  else
-    submit(answer, RequestType::optim_step, [params](std::int64_t seq_id, const Target& target) {
-      return operations::send_optim_step_request(params, seq_id, target);
-    });
+  submit<OptimStepResponse>(
+      RequestType::optim_step,
+      [params](std::int64_t seq_id, const Target& target) {
+        return operations::send_optim_step_request(params, seq_id, target);
+      },
+      settle(answer));
   return answer.promise();
 }
 
 caf::typed_response_promise<SaveWeightsResponse>
 TrainingClientState::save_state(std::string checkpoint, SaveWeightsOptions options) {
   auto answer = owe<SaveWeightsResponse>(self);
-  submit(answer, RequestType::save_weights,
-         [checkpoint = std::move(checkpoint), options](std::int64_t seq_id, const Target& target) {
-           return operations::send_save_state_request(checkpoint, options, seq_id, target);
-         });
+  submit<SaveWeightsResponse>(
+      RequestType::save_weights,
+      [checkpoint = std::move(checkpoint), options](std::int64_t seq_id, const Target& target) {
+        return operations::send_save_state_request(checkpoint, options, seq_id, target);
+      },
+      settle(answer));
   return answer.promise();
 }
 
 caf::typed_response_promise<LoadWeightsResponse>
 TrainingClientState::load_state(std::string path, bool with_optimizer) {
   auto answer = owe<LoadWeightsResponse>(self);
-  submit(answer, RequestType::load_weights,
-         [path = std::move(path), with_optimizer](std::int64_t seq_id, const Target& target) {
-           return operations::send_load_state_request(path, with_optimizer, seq_id, target);
-         });
+  submit<LoadWeightsResponse>(
+      RequestType::load_weights,
+      [path = std::move(path), with_optimizer](std::int64_t seq_id, const Target& target) {
+        return operations::send_load_state_request(path, with_optimizer, {}, seq_id, target);
+      },
+      settle(answer));
   return answer.promise();
 }
 
-caf::typed_response_promise<SaveWeightsForSamplerResponse>
-TrainingClientState::save_weights_for_sampler(std::string checkpoint, SaveWeightsOptions options) {
-  auto answer = owe<SaveWeightsForSamplerResponse>(self);
-  submit(answer, RequestType::save_weights_for_sampler,
-         [checkpoint = std::move(checkpoint), options](std::int64_t seq_id, const Target& target) {
-           return operations::send_save_weights_for_sampler_request(checkpoint, {}, options, seq_id,
-                                                                    target);
-         });
-  return answer.promise();
-}
-
-caf::typed_response_promise<SaveWeightsForSamplerResponse>
-TrainingClientState::save_for_sampling_session() {
-  auto answer = owe<SaveWeightsForSamplerResponse>(self);
-  // The operation takes its place now; the number of the sampling session is there before its turn
-  // or the turn waits for it.
+void TrainingClientState::save_weights_for_sampler(
+    operations::SamplerSave save, std::function<void(Result<SaveWeightsForSamplerResponse>)> done) {
+  auto queue = [this, done](operations::SamplerSave wanted) {
+    submit<SaveWeightsForSamplerResponse>(
+        RequestType::save_weights_for_sampler,
+        [wanted = std::move(wanted)](std::int64_t seq_id, const Target& target) {
+          return operations::send_save_weights_for_sampler_request(wanted, seq_id, target);
+        },
+        done);
+  };
+  if (!save.needs_number())
+    return queue(std::move(save));
+  // Later operations wait until the session has told the number, so that this one keeps its place.
   self->request(context.session, caf::infinite, atom::sampler_number_v)
       .await(
-          [this, answer](std::int64_t number) {
-            submit(answer, RequestType::save_weights_for_sampler,
-                   [number](std::int64_t seq_id, const Target& target) {
-                     return operations::send_save_weights_for_sampler_request({}, number, {},
-                                                                              seq_id, target);
-                   });
+          [queue, save = std::move(save)](std::int64_t number) {
+            queue(operations::normalize_save_weights_opts(save, number));
           },
-          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+          [done](const caf::error& error) { done(fail(from_caf(error))); });
+}
+
+caf::typed_response_promise<SamplingClientActor>
+TrainingClientState::save_weights_and_get_sampling_client() {
+  auto answer = owe<SamplingClientActor>(self);
+  save_weights_for_sampler({}, [this, answer](Result<SaveWeightsForSamplerResponse> saved) {
+    if (!saved)
+      return answer.fail(std::move(saved.error()));
+    auto spec = operations::start_sampling_client_from_save(*saved);
+    if (!spec)
+      return answer.fail(std::move(spec.error()));
+    self->request(context.session, caf::infinite, std::move(*spec))
+        .then([answer](const SamplingClientActor& client) { answer.deliver(client); },
+              [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  });
   return answer.promise();
 }
 
@@ -239,12 +177,12 @@ caf::typed_response_promise<ModelInfo> TrainingClientState::get_info() {
 
 caf::typed_response_promise<UnloadModelResponse> TrainingClientState::unload() {
   auto answer = owe<UnloadModelResponse>(self);
-  submit(
-      answer, RequestType::unload_model,
+  submit<UnloadModelResponse>(
+      RequestType::unload_model,
       [](std::int64_t, const Target& target) -> Result<HttpCall> {
         return operations::unload_model_request(target);
       },
-      false);
+      settle(answer), false);
   return answer.promise();
 }
 
@@ -255,8 +193,12 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
   settings.on_fall_back
       = [self, session = context.session] { self->send(session, atom::json_only_v); };
   state.lane.emplace(self, std::move(settings));
+  state.custom_losses.emplace(self, *state.lane, context.loss_threads,
+                              ChunkLimits::from(context.config));
   state.context = std::move(context);
   state.origin = std::move(origin);
+  self->set_down_handler(
+      [self](const caf::down_msg& x) { self->state.custom_losses->on_down(x.source); });
   return {
       [self](atom::open) { return self->state.open(); },
       [self](atom::forward_backward, ForwardBackwardInput& input) {
@@ -264,6 +206,9 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
       },
       [self](atom::forward, ForwardBackwardInput& input) {
         return self->state.training_pass(std::move(input), true);
+      },
+      [self](atom::custom_loss, Batch& data, CustomLossFn& loss) {
+        return self->state.custom_loss(std::move(data), std::move(loss));
       },
       [self](const AdamParams& params) { return self->state.optim_step(params); },
       [self](atom::save_state, std::string& checkpoint, const SaveWeightsOptions& options) {
@@ -273,11 +218,22 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
         return self->state.load_state(std::move(path), with_optimizer);
       },
       [self](atom::save_for_sampler, std::string& checkpoint, const SaveWeightsOptions& options) {
-        return self->state.save_weights_for_sampler(std::move(checkpoint), options);
+        auto answer = owe<SaveWeightsForSamplerResponse>(self);
+        self->state.save_weights_for_sampler({.path = std::move(checkpoint), .options = options},
+                                             settle(answer));
+        return answer.promise();
       },
-      [self](atom::save_for_sampler) { return self->state.save_for_sampling_session(); },
+      [self](atom::save_for_sampler) {
+        auto answer = owe<SaveWeightsForSamplerResponse>(self);
+        self->state.save_weights_for_sampler({}, settle(answer));
+        return answer.promise();
+      },
+      [self](atom::get_sampler) { return self->state.save_weights_and_get_sampling_client(); },
       [self](atom::get_info) { return self->state.get_info(); },
       [self](atom::unload) { return self->state.unload(); },
+      [self](atom::computed, std::uint64_t id, LinearLossOutcome& outcome) {
+        self->state.custom_losses->on_computed(id, std::move(*outcome));
+      },
   };
 }
 

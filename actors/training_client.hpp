@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/client_context.hpp"
+#include "actors/custom_losses.hpp"
 #include "actors/owed.hpp"
 #include "actors/submit_lane.hpp"
 #include "messages/interfaces.hpp"
@@ -10,6 +11,7 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -36,26 +38,29 @@ struct TrainingClientState {
 
   caf::typed_response_promise<ForwardBackwardOutput> training_pass(ForwardBackwardInput input,
                                                                    bool forward_only);
+  caf::typed_response_promise<ForwardBackwardOutput> custom_loss(Batch data, CustomLossFn loss);
   caf::typed_response_promise<OptimStepResponse> optim_step(const AdamParams& params);
   caf::typed_response_promise<SaveWeightsResponse> save_state(std::string name,
                                                               SaveWeightsOptions options);
   caf::typed_response_promise<LoadWeightsResponse> load_state(std::string path,
                                                               bool with_optimizer);
-  caf::typed_response_promise<SaveWeightsForSamplerResponse>
-  save_weights_for_sampler(std::string name, SaveWeightsOptions options);
-  caf::typed_response_promise<SaveWeightsForSamplerResponse> save_for_sampling_session();
+  /// Answers through `done`, once.
+  void save_weights_for_sampler(operations::SamplerSave save,
+                                std::function<void(Result<SaveWeightsForSamplerResponse>)> done);
+  caf::typed_response_promise<SamplingClientActor> save_weights_and_get_sampling_client();
   caf::typed_response_promise<ModelInfo> get_info();
   caf::typed_response_promise<UnloadModelResponse> unload();
 
-  /// Queues an operation of one request whose result is a `T`.
+  /// Queues an operation of one request whose result is a `T`; checks first that it can be built.
   template <class T>
-  void submit(const Owed<T>& answer, RequestType type, decltype(SubmitPart::encode) encode,
-              bool numbered = true);
+  void submit(RequestType type, decltype(SubmitPart::encode) encode,
+              std::function<void(Result<T>)> done, bool numbered = true);
 
   SelfPointer self;
   ClientContext context;
   ModelOrigin origin;
   std::optional<SubmitLane> lane;
+  std::optional<CustomLosses> custom_losses;
 
   /// What the new model is to load before anything else.
   std::optional<LoadWeightsRequest> load_first;

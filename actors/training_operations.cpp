@@ -2,16 +2,17 @@
 #include "actors/training_operations.hpp"
 
 #include "actors/weights_info.hpp"
+#include "api/checkpoint_check.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
-#include "api/metrics_merge.hpp"
 #include "api/wire/compression.hpp"
 #include "api/wire/json.hpp"
 #include "api/wire/protobuf.hpp"
 
 #include <memory>
 #include <utility>
-#include <variant>
+
+// What is sent.
 
 namespace tinkaf::operations {
 
@@ -43,25 +44,8 @@ Result<HttpCall> protobuf_call(const char* what, const ForwardBackwardRequest& r
   return call;
 }
 
-} // namespace
-
-HttpCall ensure_model(const CreateModelRequest& request, const Target& target) {
-  return json_call("create_model", Endpoint::create_model, wire::to_json(request), target);
-}
-
-HttpCall ensure_model(const LoadWeightsRequest& request, const Target& target) {
-  return json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
-}
-
-HttpCall weights_info_request(const std::string& path, const Target& target) {
-  auto call = json_call("weights_info", Endpoint::get_info, weights_info_json(path), target);
-  call.request.path = "/api/v1/weights_info";
-  return call;
-}
-
-Result<HttpCall> send_forward_backward_request(const BatchSlice& chunk,
-                                               const ForwardBackwardInput& input, bool forward_only,
-                                               std::int64_t seq_id, const Target& target) {
+Result<HttpCall> training_pass(const BatchSlice& chunk, const ForwardBackwardInput& input,
+                               bool forward_only, std::int64_t seq_id, const Target& target) {
   auto request = ForwardBackwardRequest{.model_id = target.model_id,
                                         .seq_id = seq_id,
                                         .data = chunk,
@@ -78,42 +62,38 @@ Result<HttpCall> send_forward_backward_request(const BatchSlice& chunk,
   return json_call(what, endpoint, std::move(*body), target);
 }
 
-Result<HttpCall> send_optim_step_request(const AdamParams& adam_params, std::int64_t seq_id,
-                                         const Target& target) {
-  auto body = wire::to_json(OptimStepRequest{target.model_id, seq_id, adam_params});
-  if (!body)
-    return fail(std::move(body.error()));
-  return json_call("optim_step", Endpoint::optim_step, std::move(*body), target);
+/// The first check that failed.
+Result<void> first_failure(std::initializer_list<Result<void>> checks) {
+  for (const auto& result : checks)
+    if (!result)
+      return result;
+  return {};
 }
 
-HttpCall send_save_state_request(const std::string& name, const SaveWeightsOptions& options,
-                                 std::int64_t seq_id, const Target& target) {
-  auto request = SaveWeightsRequest{.model_id = target.model_id,
-                                    .seq_id = seq_id,
-                                    .path = name,
-                                    .ttl_seconds = seconds(options),
-                                    .overwrite = options.overwrite};
-  return json_call("save_weights", Endpoint::save_weights, wire::to_json(request), target);
+} // namespace
+
+Result<HttpCall> ensure_model(const CreateModelRequest& request, const Target& target) {
+  if (request.base_model.empty())
+    return fail(Errc::invalid_argument, "base_model is empty, but a model is made from one");
+  if (request.lora_config)
+    if (auto checked = validate(*request.lora_config); !checked)
+      return fail(std::move(checked.error()));
+  return json_call("create_model", Endpoint::create_model, wire::to_json(request), target);
 }
 
-HttpCall send_load_state_request(const std::string& path, bool with_optimizer, std::int64_t seq_id,
-                                 const Target& target) {
-  auto request = LoadWeightsRequest{
-      .model_id = target.model_id, .seq_id = seq_id, .path = path, .optimizer = with_optimizer};
+Result<HttpCall> ensure_model(const LoadWeightsRequest& request, const Target& target) {
+  if (auto checked = check_training_path(request.path, "create_training_client_from_state");
+      !checked)
+    return fail(std::move(checked.error()));
   return json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
 }
 
-HttpCall send_save_weights_for_sampler_request(const std::optional<std::string>& name,
-                                               std::optional<std::int64_t> sampling_session_seq_id,
-                                               const SaveWeightsOptions& options,
-                                               std::int64_t seq_id, const Target& target) {
-  auto request = SaveWeightsForSamplerRequest{.model_id = target.model_id,
-                                              .seq_id = seq_id,
-                                              .path = name,
-                                              .sampling_session_seq_id = sampling_session_seq_id,
-                                              .ttl_seconds = seconds(options)};
-  return json_call("save_weights_for_sampler", Endpoint::save_weights_for_sampler,
-                   wire::to_json(request), target);
+HttpCall weights_info_request(const LoadWeightsRequest& from, const Target& target) {
+  auto call = json_call("weights_info", Endpoint::get_info, weights_info_json(from.path), target);
+  call.request.path = "/api/v1/weights_info";
+  if (from.weights_access_token)
+    call.request.secret_headers = credential_headers(Secret{*from.weights_access_token});
+  return call;
 }
 
 HttpCall get_info_request(const Target& target) {
@@ -126,29 +106,77 @@ HttpCall unload_model_request(const Target& target) {
                    wire::to_json(UnloadModelRequest{target.model_id}), target);
 }
 
-Result<void> check_batch(const ForwardBackwardInput& input) {
-  if (!input.data || input.data->empty())
-    return fail(Errc::invalid_argument, "`data` is empty: a batch has at least one datum");
-  for (std::size_t i = 0; i < input.data->size(); ++i) {
-    for (const auto& [name, tensor] : (*input.data)[i].loss_fn_inputs) {
-      auto where = "data[" + std::to_string(i) + "].loss_fn_inputs." + name;
-      if (auto checked = validate(tensor, where); !checked)
-        return checked;
-    }
-  }
-  return {};
+Result<HttpCall> send_forward_backward_request(const BatchSlice& chunk,
+                                               const ForwardBackwardInput& input,
+                                               std::int64_t seq_id, const Target& target) {
+  return training_pass(chunk, input, false, seq_id, target);
 }
 
-Result<ForwardBackwardOutput> combine_outputs(std::vector<FutureValue> parts) {
-  std::vector<ForwardBackwardOutput> outputs;
-  outputs.reserve(parts.size());
-  for (auto& part : parts) {
-    auto* output = std::get_if<ForwardBackwardOutput>(&part);
-    if (output == nullptr)
-      return fail(Errc::protocol_error, "the result is not that of a training pass");
-    outputs.push_back(std::move(*output));
-  }
-  return merge_outputs(std::move(outputs));
+Result<HttpCall> send_forward_request(const BatchSlice& chunk, const ForwardBackwardInput& input,
+                                      std::int64_t seq_id, const Target& target) {
+  return training_pass(chunk, input, true, seq_id, target);
+}
+
+Result<HttpCall> send_optim_step_request(const AdamParams& adam_params, std::int64_t seq_id,
+                                         const Target& target) {
+  if (auto checked = validate(adam_params); !checked)
+    return fail(std::move(checked.error()));
+  auto body = wire::to_json(OptimStepRequest{target.model_id, seq_id, adam_params});
+  if (!body)
+    return fail(std::move(body.error()));
+  return json_call("optim_step", Endpoint::optim_step, std::move(*body), target);
+}
+
+Result<HttpCall> send_save_state_request(const std::string& name, const SaveWeightsOptions& options,
+                                         std::int64_t seq_id, const Target& target) {
+  if (auto checked = first_failure({check_checkpoint_name(name), check_save_options(options)});
+      !checked)
+    return fail(std::move(checked.error()));
+  auto request = SaveWeightsRequest{.model_id = target.model_id,
+                                    .seq_id = seq_id,
+                                    .path = name,
+                                    .ttl_seconds = seconds(options),
+                                    .overwrite = options.overwrite};
+  return json_call("save_weights", Endpoint::save_weights, wire::to_json(request), target);
+}
+
+Result<HttpCall> send_load_state_request(const std::string& path, bool with_optimizer,
+                                         const std::optional<std::string>& weights_access_token,
+                                         std::int64_t seq_id, const Target& target) {
+  if (auto checked
+      = check_training_path(path, with_optimizer ? "load_state_with_optimizer" : "load_state");
+      !checked)
+    return fail(std::move(checked.error()));
+  auto request = LoadWeightsRequest{.model_id = target.model_id,
+                                    .seq_id = seq_id,
+                                    .path = path,
+                                    .optimizer = with_optimizer,
+                                    .weights_access_token = weights_access_token};
+  return json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
+}
+
+Result<HttpCall> send_save_weights_for_sampler_request(const SamplerSave& save, std::int64_t seq_id,
+                                                       const Target& target) {
+  if (save.path.has_value() == save.sampling_session_seq_id.has_value())
+    return fail(Errc::invalid_argument,
+                "save_weights_for_sampler needs either a name or the number of a sampling session");
+  auto name = save.path ? check_checkpoint_name(*save.path) : Result<void>{};
+  if (auto checked = first_failure({name, check_sampler_save_options(save.options)}); !checked)
+    return fail(std::move(checked.error()));
+  auto request
+      = SaveWeightsForSamplerRequest{.model_id = target.model_id,
+                                     .seq_id = seq_id,
+                                     .path = save.path,
+                                     .sampling_session_seq_id = save.sampling_session_seq_id,
+                                     .ttl_seconds = seconds(save.options)};
+  return json_call("save_weights_for_sampler", Endpoint::save_weights_for_sampler,
+                   wire::to_json(request), target);
+}
+
+SamplerSave normalize_save_weights_opts(SamplerSave save, std::int64_t& counter) {
+  if (save.needs_number())
+    save.sampling_session_seq_id = counter++;
+  return save;
 }
 
 } // namespace tinkaf::operations

@@ -44,10 +44,6 @@ std::vector<std::string_view> settings_of(LossFn loss_fn) {
   return {};
 }
 
-Shape shape_of(const TensorData& tensor) {
-  return tensor.shape.value_or(Shape{static_cast<std::int64_t>(tensor.size())});
-}
-
 Result<void> check_tokens(const std::vector<Token>& tokens, const std::string& where) {
   auto negative = std::find_if(tokens.begin(), tokens.end(), [](Token x) { return x < 0; });
   if (negative == tokens.end())
@@ -122,9 +118,9 @@ public:
     if (found->dtype() != dtype)
       return bad(fmt::format("{} is {}, but must be {}", field(tensor), to_string(found->dtype()),
                              to_string(dtype)));
-    if (shape_of(*found) != shape)
-      return bad(
-          fmt::format("{} has shape {}, but must have {}", field(tensor), shape_of(*found), shape));
+    if (found->shape_or_vector() != shape)
+      return bad(fmt::format("{} has shape {}, but must have {}", field(tensor),
+                             found->shape_or_vector(), shape));
     return validate(*found, field(tensor));
   }
 
@@ -151,7 +147,7 @@ Result<Shape> check_targets(const Tensors& tensors, LossFn loss_fn,
   if (!targets)
     return fail(std::move(targets.error()));
   auto where = tensors.field("target_tokens");
-  auto shape = shape_of(**targets);
+  auto shape = (*targets)->shape_or_vector();
   auto several = shape.size() == 2 && loss_fn == LossFn::cross_entropy;
   auto fits = (shape.size() == 1 || (several && shape[1] > 0)) && shape[0] > 0
               && (!tokens || shape[0] == *tokens);

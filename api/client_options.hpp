@@ -4,9 +4,9 @@
 #include "api/http/http_client.hpp"
 #include "api/poll_policy.hpp"
 #include "api/retry_policy.hpp"
-#include "api/secret.hpp"
 #include "api/trace_context.hpp"
 #include "messages/error.hpp"
+#include "messages/secret.hpp"
 #include "messages/session.hpp"
 
 #include <chrono>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/http/http_message.hpp"
-#include "api/secret.hpp"
+#include "messages/secret.hpp"
 #include "messages/future.hpp"
 
 #include <chrono>

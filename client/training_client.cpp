@@ -29,6 +29,13 @@ TrainingClient::forward(Batch data, LossFn loss_fn,
       ForwardBackwardInput{std::move(data), loss_fn, std::move(loss_fn_config)});
 }
 
+Future<ForwardBackwardOutput> TrainingClient::forward_backward_custom(Batch data,
+                                                                      CustomLossFn loss) const {
+  return impl_->runtime->ask<ForwardBackwardOutput>("forward_backward_custom", impl_->actor,
+                                                    atom::custom_loss_v, std::move(data),
+                                                    std::move(loss));
+}
+
 Future<OptimStepResponse> TrainingClient::optim_step(const AdamParams& adam_params) const {
   return impl_->runtime->ask<OptimStepResponse>("optim_step", impl_->actor, adam_params);
 }
@@ -58,17 +65,10 @@ TrainingClient::save_weights_for_sampler(const std::string& name,
 }
 
 Result<SamplingClient> TrainingClient::save_weights_and_get_sampling_client() const {
-  auto& runtime = *impl_->runtime;
-  auto saved = runtime
-                   .ask<SaveWeightsForSamplerResponse>("save_weights_for_sampler", impl_->actor,
-                                                       atom::save_for_sampler_v)
-                   .get();
-  if (!saved)
-    return fail(std::move(saved.error()));
-  auto spec = CreateSamplingClient{.model_path = std::move(saved->path),
-                                   .sampling_session_id = std::move(saved->sampling_session_id)};
-  auto client
-      = runtime.ask<SamplingClientActor>("create_sampling_client", runtime.session(), spec).get();
+  auto client = impl_->runtime
+                    ->ask<SamplingClientActor>("save_weights_and_get_sampling_client", impl_->actor,
+                                               atom::get_sampler_v)
+                    .get();
   if (!client)
     return fail(std::move(client.error()));
   return ClientAccess::make<SamplingClient>({impl_->runtime, std::move(*client)});

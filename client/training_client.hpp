@@ -3,6 +3,7 @@
 
 #include "client/future.hpp"
 #include "client/sampling_client.hpp"
+#include "messages/custom_loss.hpp"
 #include "messages/future.hpp"
 #include "messages/session.hpp"
 #include "messages/training.hpp"
@@ -37,10 +38,27 @@ public:
   forward(Batch data, LossFn loss_fn = LossFn::cross_entropy,
           std::optional<LossFnConfig> loss_fn_config = {}) const;
 
+  /// The gradient of a loss of your own, added to the model's own.
+  ///
+  /// The service gives the log-probabilities, `loss` makes of them a loss and its derivative by
+  /// each of them, and the service goes on from there: two passes. `loss` is called once, on a
+  /// thread of its own; operations called meanwhile take effect behind it, so an `optim_step` may
+  /// be submitted at once. The result is that of the second pass, with the metrics of `loss` among
+  /// its own (those of `loss` win) and its value as `custom_loss`; outputs and other metrics are
+  /// those of the gradient's cross-entropy.
+  /// @param data `target_tokens` and perhaps `weights`, which `loss` may read and nothing else does
+  /// @returns `Errc::invalid_argument` naming a bad datum, or what `loss` did wrong: it threw, or
+  ///   gave a gradient of another shape or one that is not finite. The model is then as before.
+  ///   Where `loss` itself returns an error, that one. When the client ends first, `loss` is asked
+  ///   to stop, and waited for up to 2 s: only then may it refer to what ends with the caller.
+  [[nodiscard]] Future<ForwardBackwardOutput> forward_backward_custom(Batch data,
+                                                                      CustomLossFn loss) const;
+
   /// Applies the gathered gradient and clears it.
   [[nodiscard]] Future<OptimStepResponse> optim_step(const AdamParams& adam_params = {}) const;
 
   /// Saves weights and optimizer, to go on training.
+  /// @param name not empty, without slashes
   [[nodiscard]] Future<SaveWeightsResponse> save_state(const std::string& name,
                                                        SaveWeightsOptions options = {}) const;
 
@@ -52,6 +70,7 @@ public:
   load_state_with_optimizer(const std::string& path) const;
 
   /// Saves weights to sample from; the answer has the path.
+  /// @param options without `overwrite`, which such a save does not know
   [[nodiscard]] Future<SaveWeightsForSamplerResponse>
   save_weights_for_sampler(const std::string& name, SaveWeightsOptions options = {}) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/custom_loss.hpp"
 #include "messages/error.hpp"
 #include "messages/future.hpp"
 
@@ -29,6 +30,7 @@ struct CreateTrainingClientFromState;
 struct HttpCall;
 struct HttpRequest;
 struct HttpResponse;
+struct LinearLoss;
 struct ModelInfo;
 struct PollerStatus;
 struct PollJob;
@@ -43,6 +45,9 @@ using CredentialOutcome = std::shared_ptr<Result<Secret>>;
 
 /// How one HTTP exchange ended; shared, since it travels from the HTTP thread to an actor.
 using HttpOutcome = std::shared_ptr<Result<HttpResponse>>;
+
+/// What came of a custom loss; shared, since it travels from its thread to an actor.
+using LinearLossOutcome = std::shared_ptr<Result<LinearLoss>>;
 
 /// State of all pollers at one moment.
 using PollerStatuses = std::vector<PollerStatus>;
@@ -69,10 +74,12 @@ using Handles = typename HandlesImpl<Signature>::Type;
 CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
 
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::AdamParams))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Batch))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateLoraTrainingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateSamplingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateTrainingClientFromState))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CredentialOutcome))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CustomLossFn))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Error))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardInput))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardOutput))
@@ -81,6 +88,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpOutcome))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpRequest))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::LinearLossOutcome))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::LoadWeightsResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ModelInfo))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ModelInput))
@@ -101,10 +109,13 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, capabilities, "servercaps")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, compute_logprobs, "logprobs")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, credential, "credential")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, computed, "computed")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, custom_loss, "customloss")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, exchange, "exchange")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward, "forward")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward_backward, "fwdbwd")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_info, "getinfo")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_sampler, "getsampler")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, heartbeat, "heartbeat")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, http_done, "httpdone")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, http_retry, "httpretry")
@@ -130,10 +141,12 @@ CAF_END_TYPE_ID_BLOCK(tinkaf)
 
 // All messages stay within the process: what crosses to another machine goes over HTTP.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AdamParams)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateLoraTrainingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateSamplingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateTrainingClientFromState)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CredentialOutcome)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CustomLossFn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Error)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardInput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardOutput)
@@ -142,6 +155,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpCall)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::LinearLossOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::LoadWeightsResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ModelInfo)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ModelInput)

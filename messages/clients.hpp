@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/secret.hpp"
 #include "messages/session.hpp"
 #include "messages/training.hpp"
 
@@ -27,6 +28,12 @@ struct CreateTrainingClientFromState {
   bool with_optimizer = false;
 
   UserMetadata user_metadata;
+
+  /// The base model to use in place of the checkpoint's own.
+  std::optional<std::string> base_model;
+
+  /// Lets in to a checkpoint of another account; sent to the service only.
+  Secret weights_access_token;
 };
 
 /// Asks for weights to sample from: exactly one field is set.

@@ -86,7 +86,8 @@ struct Error {
   /// Requests that a batch was cut into; 0 if the call was never cut.
   std::uint32_t parts = 0;
 
-  /// How many of them the service accepted: these take effect although the call failed.
+  /// How many of them the service accepted: these take effect, unless they fail themselves,
+  /// although the call has failed.
   std::uint32_t accepted_parts = 0;
 
   friend bool operator==(const Error&, const Error&) = default;

@@ -3,6 +3,8 @@
 
 #include "messages/caf_types.hpp"
 #include "messages/clients.hpp"
+#include "messages/custom_loss.hpp"
+#include "messages/linear_loss.hpp"
 #include "messages/poll_job.hpp"
 #include "messages/sampling.hpp"
 #include "messages/session.hpp"
@@ -97,6 +99,9 @@ using TrainingClientActor = caf::typed_actor<
     Handles<ForwardBackwardOutput(atom::forward_backward, ForwardBackwardInput)>,
     // The same without a gradient.
     Handles<ForwardBackwardOutput(atom::forward, ForwardBackwardInput)>,
+    // The gradient of a loss that the user computes; see `CustomLosses`. Given up if the asker
+    // ends before the function has returned.
+    Handles<ForwardBackwardOutput(atom::custom_loss, Batch, CustomLossFn)>,
     // Applies the gathered gradient and clears it.
     Handles<OptimStepResponse(AdamParams)>,
     // Saves weights and optimizer under a name.
@@ -107,10 +112,14 @@ using TrainingClientActor = caf::typed_actor<
     Handles<SaveWeightsForSamplerResponse(atom::save_for_sampler, std::string, SaveWeightsOptions)>,
     // Saves weights to sample from under no name; answers with a sampling session.
     Handles<SaveWeightsForSamplerResponse(atom::save_for_sampler)>,
+    // The same; answers with a client that samples from them.
+    Handles<SamplingClientActor(atom::get_sampler)>,
     // What the service knows of the model.
     Handles<ModelInfo(atom::get_info)>,
     // Frees the model at the service, behind all operations that came before.
-    Handles<UnloadModelResponse(atom::unload)>>;
+    Handles<UnloadModelResponse(atom::unload)>,
+    // INTERNAL: the function of a custom loss has returned.
+    Handles<void(atom::computed, std::uint64_t, LinearLossOutcome)>>;
 
 /// A session with the service: keeps it alive, numbers and starts its clients.
 using SessionActor = caf::typed_actor<

@@ -104,6 +104,10 @@ std::size_t TensorData::size() const noexcept {
   return floats() != nullptr ? floats()->size() : ints()->size();
 }
 
+std::vector<std::int64_t> TensorData::shape_or_vector() const {
+  return shape ? *shape : std::vector{static_cast<std::int64_t>(size())};
+}
+
 const std::vector<float>* TensorData::floats() const noexcept {
   return std::get_if<std::vector<float>>(&data);
 }

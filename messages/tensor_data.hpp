@@ -56,6 +56,9 @@ struct TensorData {
   /// Number of stored elements.
   [[nodiscard]] std::size_t size() const noexcept;
 
+  /// `shape`, or that of a vector where it is not stated.
+  [[nodiscard]] std::vector<std::int64_t> shape_or_vector() const;
+
   /// The elements as floats, or nullptr if `dtype()` is another.
   [[nodiscard]] const std::vector<float>* floats() const noexcept;
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/loss_threads.hpp"
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace tinkaf {
+
+namespace {
+
+class RealThreads : public LossThreads {
+public:
+  explicit RealThreads(std::chrono::milliseconds patience) : patience_(patience) {}
+
+  ~RealThreads() override {
+    std::unique_lock lock{running_->mutex};
+    running_->one_ended.wait_for(lock, patience_, [this] { return running_->count == 0; });
+  }
+
+  RealThreads(const RealThreads&) = delete;
+  RealThreads& operator=(const RealThreads&) = delete;
+
+  Result<void> run(std::function<void()> job) override {
+    count(*running_, 1);
+    try {
+      std::thread{[running = running_, work = std::move(job)]() mutable {
+        work();
+        work = nullptr; // all that it refers to goes before the end is told
+        count(*running, -1);
+      }}.detach();
+    } catch (const std::system_error& error) {
+      count(*running_, -1);
+      return fail(Errc::internal, std::string{"no thread for a custom loss: "} + error.what());
+    }
+    return {};
+  }
+
+private:
+  /// Outlives the object with those threads that were not waited for.
+  struct Running {
+    std::mutex mutex;
+    std::condition_variable one_ended;
+    int count = 0;
+  };
+
+  static void count(Running& running, int change) {
+    {
+      std::lock_guard lock{running.mutex};
+      running.count += change;
+    }
+    running.one_ended.notify_all();
+  }
+
+  std::chrono::milliseconds patience_;
+  std::shared_ptr<Running> running_ = std::make_shared<Running>();
+};
+
+} // namespace
+
+std::shared_ptr<LossThreads> make_loss_threads(std::chrono::milliseconds patience) {
+  return std::make_shared<RealThreads>(patience);
+}
+
+} // namespace tinkaf

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "messages/error.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+namespace tinkaf {
+
+/// Runs the functions of custom losses off the actors' scheduler, each on a thread of its own.
+///
+/// Shared by the clients of a session; goes with the last of them.
+class LossThreads {
+public:
+  virtual ~LossThreads() = default;
+
+  /// Starts `job`, which must not throw. Called from any thread, does not wait.
+  /// @returns `Errc::internal` if the system has no thread left
+  [[nodiscard]] virtual Result<void> run(std::function<void()> job) = 0;
+
+protected:
+  LossThreads() = default;
+  LossThreads(const LossThreads&) = delete;
+  LossThreads& operator=(const LossThreads&) = delete;
+};
+
+/// Threads that the destructor waits for, for `patience` at most: a function that heeds its
+/// `stop_token` has ended by then, together with all that it refers to. A thread cannot be stopped
+/// against its will, so one that does not is left to itself: its result goes nowhere, and it ends
+/// with the process at the latest.
+[[nodiscard]] std::shared_ptr<LossThreads> make_loss_threads(std::chrono::milliseconds patience
+                                                             = std::chrono::seconds{2});
+
+} // namespace tinkaf

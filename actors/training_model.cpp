@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/training_client.hpp"
+#include "actors/weights_info.hpp"
+
+#include <utility>
+
+// How a training client comes to its model.
+
+namespace tinkaf {
+
+namespace {
+
+/// The name that the service gives to the model of that number.
+std::string model_id_of(const LoadWeightsRequest& request) {
+  return request.session_id.value_or("")
+         + ":train:" + std::to_string(request.model_seq_id.value_or(0));
+}
+
+} // namespace
+
+caf::typed_response_promise<std::string> TrainingClientState::open() {
+  auto answer = owe<std::string>(self);
+  if (!lane->target().model_id.empty()) {
+    answer.deliver(lane->target().model_id);
+    return answer.promise();
+  }
+  const auto* checkpoint = std::get_if<LoadWeightsRequest>(&origin);
+  if (checkpoint != nullptr && !context.config.create_model_via_load_weights)
+    ask_weights_info(answer, *checkpoint);
+  else
+    create_model(answer);
+  return answer.promise();
+}
+
+void TrainingClientState::ask_weights_info(const Owed<std::string>& answer,
+                                           const LoadWeightsRequest& from) {
+  auto call = operations::weights_info_request(from, lane->target());
+  self->request(context.http, caf::infinite, std::move(call))
+      .then(
+          [this, answer, from](const HttpResponse& response) {
+            auto info = read_weights_info(response.body);
+            if (!info)
+              return on_no_model(answer, to_caf(std::move(info.error())));
+            load_first = from;
+            origin = CreateModelRequest{context.session_id, from.model_seq_id.value_or(0),
+                                        from.base_model.value_or(info->base_model),
+                                        from.user_metadata, info->lora_config};
+            create_model(answer);
+          },
+          [this, answer](const caf::error& error) {
+            // Not every service has this call; those without create a model by loading.
+            if (from_caf(error).http_status == 404)
+              create_model(answer);
+            else
+              on_no_model(answer, error);
+          });
+}
+
+void TrainingClientState::create_model(const Owed<std::string>& answer) {
+  auto call = std::visit(
+      [this](const auto& x) { return operations::ensure_model(x, lane->target()); }, origin);
+  if (!call)
+    return on_no_model(answer, to_caf(std::move(call.error())));
+  self->request(context.http, caf::infinite, std::move(*call))
+      .then([this, answer](const HttpResponse& response) { await_model(answer, response); },
+            [this, answer](const caf::error& error) { on_no_model(answer, error); });
+}
+
+void TrainingClientState::await_model(const Owed<std::string>& answer,
+                                      const HttpResponse& response) {
+  auto type = std::holds_alternative<CreateModelRequest>(origin) ? RequestType::create_model
+                                                                 : RequestType::load_weights;
+  auto submitted = operations::read_submission(type, response);
+  if (!submitted)
+    return on_no_model(answer, to_caf(std::move(submitted.error())));
+  if (const auto* value = std::get_if<FutureValue>(&*submitted))
+    return on_model(answer, *value);
+  self->request(context.pollers, caf::infinite,
+                PollJob{std::get<FutureRef>(std::move(*submitted)), type, self->clock().now(), {}})
+      .then([this, answer](const FutureValue& value) { on_model(answer, value); },
+            [this, answer](const caf::error& error) { on_no_model(answer, error); });
+}
+
+void TrainingClientState::on_model(const Owed<std::string>& answer, const FutureValue& value) {
+  std::string model_id;
+  if (const auto* created = std::get_if<CreateModelResponse>(&value))
+    model_id = created->model_id;
+  else if (const auto* loaded = std::get_if<LoadWeightsResponse>(&value))
+    model_id = loaded->model_id.empty() ? model_id_of(std::get<LoadWeightsRequest>(origin))
+                                        : loaded->model_id;
+  if (!load_first) {
+    lane->open(model_id);
+    return answer.deliver(std::move(model_id));
+  }
+  auto load = [from = *load_first](std::int64_t seq_id,
+                                   const operations::Target& target) -> Result<HttpCall> {
+    return operations::send_load_state_request(from.path, from.optimizer, from.weights_access_token,
+                                               seq_id, target);
+  };
+  auto done = [this, answer, model_id](Result<std::vector<FutureValue>> loaded) {
+    if (loaded)
+      answer.deliver(model_id);
+    else
+      on_no_model(answer, to_caf(std::move(loaded.error())));
+  };
+  lane->add({.parts = {{RequestType::load_weights, load}}, .done = done});
+  lane->open(model_id);
+}
+
+void TrainingClientState::on_no_model(const Owed<std::string>& answer, const caf::error& error) {
+  auto reason = from_caf(error);
+  lane->close(reason);
+  answer.fail(std::move(reason));
+}
+
+} // namespace tinkaf
