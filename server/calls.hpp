@@ -59,4 +59,8 @@ HttpReply bare_checkpoint(ServiceCore& core, const HttpCall& call);
 HttpReply checkpoint_archive(ServiceCore& core, const HttpCall& call);
 HttpReply fetch_archive(ServiceCore& core, const HttpCall& call);
 
+// usage_calls.cpp
+HttpReply audit(ServiceCore& core, const HttpCall& call);
+HttpReply billing_usage(ServiceCore& core, const HttpCall& call);
+
 } // namespace tinkaf::server::calls

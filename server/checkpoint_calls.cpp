@@ -37,7 +37,11 @@ Operation save_as(ServiceCore& core, const TinkerPath& path,
           return model.trained->save(folder, training);
         });
         core.runs.store(model.id);
-        return saved.map([&] { return result; });
+        if (!saved)
+          return fail(std::move(saved.error()));
+        core.audit.note("checkpoint_saved", path, now);
+        core.note_usage(model.session_id, *model.trainer, UsageTable::Kind::checkpoints, 1);
+        return result;
       },
       .reserve = [&core, path, overwrite, hold]() -> Result<void> {
         return core.take_name(path, overwrite).map([&](auto&& taken) {

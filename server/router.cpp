@@ -53,6 +53,8 @@ constexpr auto routes = std::to_array<Route>({
      Access::token, true},
     {"training_runs/{}/checkpoints/{}/{}/archive", "GET", calls::checkpoint_archive, Access::token,
      true},
+    {"audit", "GET", calls::audit},
+    {"billing/usage/events", "GET", calls::billing_usage},
     {"archives/{}", "GET", calls::fetch_archive, Access::open},
     {"archives/{}", "HEAD", calls::fetch_archive, Access::open},
     {"training_runs/{}/checkpoints/{}", "DELETE", calls::bare_checkpoint},

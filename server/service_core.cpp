@@ -58,9 +58,9 @@ ServiceCore::ServiceCore(const ServerOptions& settings, std::vector<std::shared_
       runs(*state, wall_now()), futures(settings.limits), tokens(settings.limits.token_life),
       snapshots(settings.limits.max_loaded_samplers) {}
 
-std::string ServiceCore::create_session(std::optional<std::string> project_id) {
+std::string ServiceCore::create_session(SessionNotes notes) {
   const std::lock_guard lock{mutex_};
-  return sessions_.create(Clock::now(), std::move(project_id));
+  return sessions_.create(Clock::now(), std::move(notes));
 }
 
 Result<void> ServiceCore::move_session(const std::string& session_id,
@@ -171,7 +171,7 @@ HttpReply ServiceCore::add_model(const std::string& session_id, std::int64_t mod
                    .base_model = model->trainer->name(),
                    .lora_config = model->config,
                    .user_metadata = std::move(origin.user_metadata),
-                   .project_id = sessions_.project(session_id),
+                   .project_id = sessions_.notes(session_id)->project_id,
                    .last_request = wall_now()};
   run(lane_of(*model), request_id,
       [this, model, record = std::move(record),
@@ -317,6 +317,19 @@ void ServiceCore::end_session(const std::string& session_id) {
   std::erase_if(samplers_,
                 [&](const auto& entry) { return entry.second->session_id == session_id; });
   drop_unused_weights();
+}
+
+void ServiceCore::note_usage(const std::string& session_id, const Trainer& base,
+                             UsageTable::Kind kind, std::int64_t count) {
+  UsageOwner owner{.session_id = session_id, .base_model = base.name()};
+  {
+    const std::lock_guard lock{mutex_};
+    if (const auto* notes = sessions_.notes(session_id)) {
+      owner.project_id = notes->project_id;
+      owner.user_metadata = notes->user_metadata;
+    }
+  }
+  usage.note(owner, kind, count, wall_now());
 }
 
 void ServiceCore::tick() {

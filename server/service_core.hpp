@@ -4,6 +4,7 @@
 #include "messages/requests.hpp"
 #include "messages/rest_runs.hpp"
 #include "server/archive_links.hpp"
+#include "server/audit_log.hpp"
 #include "server/checkpoint_names.hpp"
 #include "server/future_store.hpp"
 #include "server/operation_queue.hpp"
@@ -14,6 +15,7 @@
 #include "server/state_folder.hpp"
 #include "server/token_table.hpp"
 #include "server/trainer.hpp"
+#include "server/usage_table.hpp"
 #include "server/work_queue.hpp"
 
 #include <atomic>
@@ -109,7 +111,7 @@ public:
 
   // Sessions.
 
-  [[nodiscard]] std::string create_session(std::optional<std::string> project_id);
+  [[nodiscard]] std::string create_session(SessionNotes notes);
 
   /// Notes a sign of life. @returns `Errc::not_found`
   [[nodiscard]] Result<void> touch(const std::string& session_id);
@@ -195,6 +197,10 @@ public:
                           std::optional<std::int64_t> seq_id, const std::string& digest,
                           SampleRequest request);
 
+  /// Counts what was done for a session.
+  void note_usage(const std::string& session_id, const Trainer& base, UsageTable::Kind kind,
+                  std::int64_t count);
+
   // Time.
 
   /// The time of day.
@@ -217,6 +223,8 @@ public:
   FutureStore futures;
   TokenTable tokens;
   ArchiveLinks archives;
+  AuditLog audit{10'000};
+  UsageTable usage;
 
   /// Reads large bodies.
   WorkQueue readers{2};

@@ -153,9 +153,17 @@ HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
             return fail(std::move(loaded.error()));
           weights = std::move(*loaded);
         }
-        return sampler->trainer->sample(weights, request, stop).map([](SampleResponse&& x) {
-          return FutureValue{std::move(x)};
-        });
+        auto drawn = sampler->trainer->sample(weights, request, stop);
+        if (!drawn)
+          return fail(std::move(drawn.error()));
+        std::int64_t sampled = 0;
+        for (const auto& sequence : drawn->sequences)
+          sampled += static_cast<std::int64_t>(sequence.tokens.size());
+        note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::prompt_tokens,
+                   length(request.prompt).value_or(0));
+        note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::sampled_tokens,
+                   sampled);
+        return FutureValue{std::move(*drawn)};
       });
   return HttpReply::json(200, wire::to_json(FutureRef{request_id, {}}));
 }

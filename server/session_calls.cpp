@@ -65,9 +65,10 @@ HttpReply create_session(ServiceCore& core, const HttpCall& call) {
   auto request = wire::from_json<CreateSessionRequest>(call.body);
   if (!request)
     return error_reply(request.error());
-  return HttpReply::json(200,
-                         wire::to_json(CreateSessionResponse{
-                             .session_id = core.create_session(std::move(request->project_id))}));
+  return HttpReply::json(
+      200, wire::to_json(CreateSessionResponse{
+               .session_id = core.create_session(
+                   {std::move(request->project_id), std::move(request->user_metadata)})}));
 }
 
 HttpReply session_heartbeat(ServiceCore& core, const HttpCall& call) {

@@ -10,12 +10,12 @@
 
 namespace tinkaf::server {
 
-std::string SessionTable::create(TimePoint now, std::optional<std::string> project_id) {
+std::string SessionTable::create(TimePoint now, SessionNotes notes) {
   auto id = make_uuid();
   auto& session = sessions_[id];
   session.last_seen = now;
   session.number = ++count_;
-  session.project_id = std::move(project_id);
+  session.notes = std::move(notes);
   return id;
 }
 
@@ -23,12 +23,13 @@ bool SessionTable::move(const std::string& session_id, const std::string& projec
   const auto it = sessions_.find(session_id);
   if (it == sessions_.end())
     return false;
-  it->second.project_id = project_id;
+  it->second.notes.project_id = project_id;
   return true;
 }
 
-const std::optional<std::string>& SessionTable::project(const std::string& session_id) const {
-  return sessions_.at(session_id).project_id;
+const SessionNotes* SessionTable::notes(const std::string& session_id) const {
+  const auto it = sessions_.find(session_id);
+  return it == sessions_.end() ? nullptr : &it->second.notes;
 }
 
 std::vector<std::string> SessionTable::ids() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/session.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -11,6 +13,12 @@
 #include <vector>
 
 namespace tinkaf::server {
+
+/// What its client says of a session.
+struct SessionNotes {
+  std::optional<std::string> project_id = {};
+  UserMetadata user_metadata = {};
+};
 
 /// Sessions, when they were last heard of, and what was made in them under which number. Not
 /// thread-safe; the clock comes in as an argument.
@@ -31,7 +39,7 @@ public:
   };
 
   /// Opens a session and returns its id.
-  [[nodiscard]] std::string create(TimePoint now, std::optional<std::string> project_id = {});
+  [[nodiscard]] std::string create(TimePoint now, SessionNotes notes = {});
 
   /// Notes a sign of life; false if there is no such session.
   bool touch(const std::string& session_id, TimePoint now);
@@ -39,9 +47,8 @@ public:
   /// Moves a session to a project; false if there is no such session.
   bool move(const std::string& session_id, const std::string& project_id);
 
-  /// The project of a session, if it has one.
-  /// @pre the session exists
-  [[nodiscard]] const std::optional<std::string>& project(const std::string& session_id) const;
+  /// Null if there is no such session.
+  [[nodiscard]] const SessionNotes* notes(const std::string& session_id) const;
 
   [[nodiscard]] bool contains(const std::string& session_id) const {
     return sessions_.contains(session_id);
@@ -69,7 +76,7 @@ private:
   struct Session {
     TimePoint last_seen;
     std::uint64_t number = 0; // in order of creation
-    std::optional<std::string> project_id;
+    SessionNotes notes;
     std::map<std::pair<Kind, std::int64_t>, Claim> claims;
   };
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <functional>
 
 // Checkpoints that are there: lists, expiry, publishing, removal.
 
@@ -36,22 +37,29 @@ Result<TinkerPath> find(const ServiceCore& core, const HttpCall& call) {
   return path;
 }
 
-HttpReply answer(const Result<void>& done) {
-  return done ? HttpReply::json(200, "{}") : error_reply(done.error());
+/// Changes the note of a checkpoint and the audit log.
+HttpReply change(ServiceCore& core, const TinkerPath& path, const char* event,
+                 const std::function<Result<void>(CheckpointInfo&)>& how) {
+  const auto now = core.wall_now();
+  if (auto done = core.state->change(path, now, how); !done)
+    return error_reply(done.error());
+  core.audit.note(event, path, now);
+  return HttpReply::json(200, "{}");
 }
 
 HttpReply set_public(ServiceCore& core, const HttpCall& call, bool wanted) {
   const auto path = find(core, call);
   if (!path)
     return error_reply(path.error());
-  return answer(
-      core.state->change(*path, core.wall_now(), [&](CheckpointInfo& info) -> Result<void> {
-        if (info.is_public == wanted)
-          return fail(Errc::conflict, fmt::format("the checkpoint {} is {} already", path->str(),
-                                                  wanted ? "public" : "private"));
-        info.is_public = wanted;
-        return {};
-      }));
+  return change(core, *path, wanted ? "checkpoint_published" : "checkpoint_unpublished",
+                [&](CheckpointInfo& info) -> Result<void> {
+                  if (info.is_public == wanted)
+                    return fail(Errc::conflict,
+                                fmt::format("the checkpoint {} is {} already", path->str(),
+                                            wanted ? "public" : "private"));
+                  info.is_public = wanted;
+                  return {};
+                });
 }
 
 } // namespace
@@ -80,8 +88,10 @@ HttpReply delete_checkpoint(ServiceCore& core, const HttpCall& call) {
   const auto path = find(core, call);
   if (!path)
     return error_reply(path.error());
-  if (auto removed = core.state->remove(*path, core.wall_now()); !removed)
+  const auto now = core.wall_now();
+  if (auto removed = core.state->remove(*path, now); !removed)
     return error_reply(removed.error());
+  core.audit.note("checkpoint_deleted", *path, now);
   core.drop_unused_weights();
   return HttpReply{.status = 204};
 }
@@ -98,11 +108,12 @@ HttpReply set_checkpoint_ttl(ServiceCore& core, const HttpCall& call) {
   const auto path = find(core, call);
   if (!path)
     return error_reply(path.error());
-  const auto now = core.wall_now();
-  return answer(core.state->change(*path, now, [&](CheckpointInfo& info) -> Result<void> {
-    info.expires = request->ttl ? std::optional<Timestamp>{now + *request->ttl} : std::nullopt;
-    return {};
-  }));
+  return change(
+      core, *path, "checkpoint_expiry_changed", [&](CheckpointInfo& info) -> Result<void> {
+        info.expires = request->ttl ? std::optional<Timestamp>{core.wall_now() + *request->ttl}
+                                    : std::nullopt;
+        return {};
+      });
 }
 
 HttpReply publish_checkpoint(ServiceCore& core, const HttpCall& call) {

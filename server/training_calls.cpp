@@ -29,21 +29,27 @@ Result<void> check_lora(const std::optional<LoraConfig>& config, std::int32_t ma
   return {};
 }
 
-Result<Operation> checked(const Trainer& trainer, ForwardBackwardRequest request) {
+Result<Operation> checked(ServiceCore& core, const Trainer& trainer,
+                          ForwardBackwardRequest request) {
   const auto data = request.data.data();
   if (data.empty())
     return fail(Errc::invalid_argument, "data: must hold at least one datum");
   if (auto good = trainer.check_loss_config(request.loss_fn, request.loss_fn_config); !good)
     return fail(std::move(good.error()));
-  for (std::size_t i = 0; i < data.size(); ++i)
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
     if (auto good = trainer.check_datum(data[i], request.loss_fn, i); !good)
       return fail(std::move(good.error()));
-  return Operation{[request = std::move(request)](
+    tokens += length(data[i].model_input).value_or(0);
+  }
+  return Operation{[&core, tokens, request = std::move(request)](
                        Model& model, const std::stop_token& stop) -> Result<FutureValue> {
-    return model.trained
-        ->forward_backward(request.data.data(), request.loss_fn, request.loss_fn_config,
-                           request.forward_only, stop)
-        .map([](ForwardBackwardOutput&& x) { return FutureValue{std::move(x)}; });
+    auto output = model.trained->forward_backward(
+        request.data.data(), request.loss_fn, request.loss_fn_config, request.forward_only, stop);
+    if (!output)
+      return fail(std::move(output.error()));
+    core.note_usage(model.session_id, *model.trainer, UsageTable::Kind::trained_tokens, tokens);
+    return FutureValue{std::move(*output)};
   }};
 }
 
@@ -72,7 +78,8 @@ HttpReply train(ServiceCore& core, const HttpCall& call, bool forward_only) {
     return error_reply(model.error());
   const auto seq_id = request->seq_id;
   const auto digest = digest_of(*request);
-  return core.submit(*model, seq_id, digest, checked(*(*model)->trainer, std::move(*request)));
+  return core.submit(*model, seq_id, digest,
+                     checked(core, *(*model)->trainer, std::move(*request)));
 }
 
 } // namespace
