@@ -31,4 +31,10 @@ void gemm();
 /// memory of 10,000.
 void exchange();
 
+/// Bodies of 128 x 2048 tokens: protobuf against memcpy, JSON against RapidJSON's bare writer.
+void encoding();
+
+/// Losses and gradients of 128 x 2048 log-probabilities from formulas.
+void losses();
+
 } // namespace tinkaf::bench

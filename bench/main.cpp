@@ -19,7 +19,9 @@ struct Benchmark {
 };
 
 constexpr auto benchmarks = std::array{
+    Benchmark{"encoding", bench::encoding},
     Benchmark{"gemm", bench::gemm},
+    Benchmark{"losses", bench::losses},
     Benchmark{"exchange", bench::exchange},
 };
 

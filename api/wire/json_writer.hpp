@@ -7,6 +7,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -163,6 +164,32 @@ private:
       path_.pop();
     }
     writer_.EndArray();
+  }
+
+  /// Numbers need a path only if one is refused.
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void array(const std::vector<T>& numbers) {
+    writer_.StartArray();
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (std::isfinite(static_cast<double>(numbers[i]))) {
+        number(numbers[i]);
+      } else {
+        path_.push(i);
+        value(numbers[i]);
+        path_.pop();
+      }
+    writer_.EndArray();
+  }
+
+  void number(std::int32_t x) {
+    writer_.Int(x);
+  }
+  void number(std::int64_t x) {
+    writer_.Int64(x);
+  }
+  void number(double x) {
+    writer_.Double(x);
   }
 
   void key(std::string_view name);

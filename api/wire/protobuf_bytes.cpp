@@ -64,11 +64,16 @@ proto::DType dtype_of(const TensorData::Values& values) noexcept {
                                                             : proto::DTYPE_INT64;
 }
 
-Result<std::string> serialize(const google::protobuf::MessageLite& message, std::string_view what) {
-  auto size = message.ByteSizeLong();
+Result<void> check_message_size(std::size_t size, std::string_view what) {
   if (size > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     return fail(Errc::invalid_argument,
                 fmt::format("{}: {} bytes are more than one message can hold", what, size));
+  return {};
+}
+
+Result<std::string> serialize(const google::protobuf::MessageLite& message, std::string_view what) {
+  if (auto good = check_message_size(message.ByteSizeLong(), what); !good)
+    return fail(std::move(good.error()));
   std::string out;
   if (!message.SerializeToString(&out))
     return fail(Errc::internal, fmt::format("{}: it cannot be written", what));

@@ -56,6 +56,9 @@ template <class T>
 /// The element type that is sent for `values`.
 [[nodiscard]] proto::DType dtype_of(const TensorData::Values& values) noexcept;
 
+/// Refuses a message of more bytes than readers take.
+[[nodiscard]] Result<void> check_message_size(std::size_t size, std::string_view what);
+
 /// Writes a whole message.
 [[nodiscard]] Result<std::string> serialize(const google::protobuf::MessageLite& message,
                                             std::string_view what);

@@ -2,6 +2,7 @@
 #include "api/overloaded.hpp"
 #include "api/wire/protobuf.hpp"
 #include "api/wire/protobuf_bytes.hpp"
+#include "api/wire/protobuf_writer.hpp"
 #include "api/wire/utf8.hpp"
 
 #include <fmt/format.h>
@@ -27,55 +28,105 @@ std::string readable(std::string_view name) {
 // --- writing
 // --------------------------------------------------------------------------------------
 
-Result<void> write_chunk(const ModelInputChunk& chunk, std::string_view name, proto::Chunk& out) {
-  return std::visit(
-      Overloaded{
-          [&](const EncodedTextChunk& x) -> Result<void> {
-            out.mutable_encoded_text()->set_tokens(to_bytes(x.tokens));
-            return {};
-          },
-          [&](const ImageChunk& x) -> Result<void> {
-            auto& image = *out.mutable_image();
-            image.set_data(x.data);
-            image.set_format(to_string(x.format));
-            if (x.expected_tokens)
-              image.set_expected_tokens(*x.expected_tokens);
-            return {};
-          },
-          [&](const ImageAssetPointerChunk&) -> Result<void> {
-            return refuse("{} is an image by address, which is for sampling only; send its bytes "
-                          "as an image chunk",
-                          name);
-          },
-          [&](const DmelChunk& x) -> Result<void> {
-            out.mutable_dmel()->set_dmel(x.dmel);
-            return {};
-          },
-      },
-      chunk);
+/// Field numbers, as in tinker_public.proto.
+namespace field {
+
+enum Request : std::uint32_t { model_id = 1, seq_id, data, loss_fn, loss_fn_config, forward_only };
+enum Entry : std::uint32_t { key = 1, value };
+enum DatumField : std::uint32_t { model_input = 1, loss_fn_inputs };
+enum Chunk : std::uint32_t { encoded_text = 1, image, dmel };
+enum Image : std::uint32_t { image_data = 1, image_format, expected_tokens };
+enum Tensor : std::uint32_t { dense = 1, sparse_csr, dtype, shape };
+enum Csr : std::uint32_t { values = 1, crow_indices, col_indices };
+
+/// The one field of EncodedTextChunk and of DmelChunk.
+constexpr std::uint32_t content = 1;
+
+} // namespace field
+
+std::string_view view_of(const TensorData::Values& values) {
+  return std::visit([](const auto& x) { return wire::view_of(std::span{x}); }, values);
 }
 
-void write_tensor(const TensorData& tensor, proto::Tensor& out) {
-  out.set_dtype(dtype_of(tensor.data));
-  if (tensor.shape)
-    out.mutable_shape()->Add(tensor.shape->begin(), tensor.shape->end());
-  if (!tensor.sparse) {
-    out.set_dense(to_bytes(tensor.data));
-    return;
-  }
-  auto& csr = *out.mutable_sparse_csr();
-  csr.set_values(to_bytes(tensor.data));
-  csr.set_crow_indices(to_bytes(tensor.sparse->crow_indices));
-  csr.set_col_indices(to_bytes(tensor.sparse->col_indices));
+/// A field without presence: left out if empty.
+void unless_empty(auto& sink, std::uint32_t number, std::string_view bytes) {
+  if (!bytes.empty())
+    sink.bytes(number, bytes);
 }
 
-Result<void> write_datum(const Datum& datum, std::size_t index, proto::Datum& out) {
-  for (std::size_t i = 0; i < datum.model_input.chunks.size(); ++i) {
-    auto name = fmt::format("`data[{}].model_input.chunks[{}]`", index, i);
-    auto written = write_chunk(datum.model_input.chunks[i], name, *out.add_model_input());
-    if (!written)
-      return written;
-  }
+void write(auto& sink, const ModelInputChunk& chunk) {
+  std::visit(Overloaded{
+                 [&](const EncodedTextChunk& x) {
+                   sink.message(field::encoded_text, [&](auto& text) {
+                     unless_empty(text, field::content, wire::view_of(std::span{x.tokens}));
+                   });
+                 },
+                 [&](const ImageChunk& x) {
+                   sink.message(field::image, [&](auto& image) {
+                     unless_empty(image, field::image_data, x.data);
+                     image.bytes(field::image_format, to_string(x.format));
+                     if (x.expected_tokens)
+                       image.varint(field::expected_tokens,
+                                    static_cast<std::uint64_t>(std::int64_t{*x.expected_tokens}));
+                   });
+                 },
+                 [&](const ImageAssetPointerChunk&) {}, // `check` has refused it
+                 [&](const DmelChunk& x) {
+                   sink.message(field::dmel,
+                                [&](auto& dmel) { unless_empty(dmel, field::content, x.dmel); });
+                 },
+             },
+             chunk);
+}
+
+void write(auto& sink, const TensorData& tensor) {
+  if (tensor.sparse)
+    sink.message(field::sparse_csr, [&](auto& csr) {
+      unless_empty(csr, field::values, view_of(tensor.data));
+      unless_empty(csr, field::crow_indices, wire::view_of(std::span{tensor.sparse->crow_indices}));
+      unless_empty(csr, field::col_indices, wire::view_of(std::span{tensor.sparse->col_indices}));
+    });
+  else
+    sink.bytes(field::dense, view_of(tensor.data));
+  sink.varint(field::dtype, static_cast<std::uint64_t>(dtype_of(tensor.data)));
+  if (tensor.shape && !tensor.shape->empty())
+    sink.packed(field::shape, *tensor.shape);
+}
+
+void write(auto& sink, const Datum& datum) {
+  for (const auto& chunk : datum.model_input.chunks)
+    sink.message(field::model_input, [&](auto& inner) { write(inner, chunk); });
+  for (const auto& [name, tensor] : datum.loss_fn_inputs)
+    sink.message(field::loss_fn_inputs, [&](auto& entry) {
+      entry.bytes(field::key, name);
+      entry.message(field::value, [&](auto& inner) { write(inner, tensor); });
+    });
+}
+
+void write(auto& sink, const ForwardBackwardRequest& request) {
+  unless_empty(sink, field::model_id, request.model_id);
+  if (request.seq_id.value_or(0) != 0)
+    sink.varint(field::seq_id, static_cast<std::uint64_t>(*request.seq_id));
+  for (const auto& datum : request.data.data())
+    sink.message(field::data, [&](auto& inner) { write(inner, datum); });
+  sink.bytes(field::loss_fn, to_string(request.loss_fn));
+  if (request.loss_fn_config)
+    for (const auto& [name, value] : *request.loss_fn_config)
+      sink.message(field::loss_fn_config, [&](auto& entry) {
+        entry.bytes(field::key, name);
+        entry.number(field::value, value);
+      });
+  if (request.forward_only)
+    sink.varint(field::forward_only, 1);
+}
+
+Result<void> check(const Datum& datum, std::size_t index) {
+  const auto& chunks = datum.model_input.chunks;
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    if (std::holds_alternative<ImageAssetPointerChunk>(chunks[i]))
+      return refuse("`data[{}].model_input.chunks[{}]` is an image by address, which is for "
+                    "sampling only; send its bytes as an image chunk",
+                    index, i);
   for (const auto& [name, tensor] : datum.loss_fn_inputs) {
     if (!is_utf8(name))
       return refuse("`data[{}].loss_fn_inputs` has a name that is not UTF-8: {}", index,
@@ -85,10 +136,24 @@ Result<void> write_datum(const Datum& datum, std::size_t index, proto::Datum& ou
         if (length < 0)
           return refuse("`data[{}].loss_fn_inputs.{}.shape` holds the negative length {}", index,
                         name, length);
-    auto& entry = *out.add_loss_fn_inputs();
-    entry.set_key(name);
-    write_tensor(tensor, *entry.mutable_value());
   }
+  return {};
+}
+
+Result<void> check(const ForwardBackwardRequest& request) {
+  if (!is_utf8(request.model_id))
+    return refuse("`model_id` is not UTF-8: {}", readable(request.model_id));
+  auto seq_id = request.seq_id.value_or(0);
+  if (seq_id < 0 || seq_id > std::numeric_limits<std::int32_t>::max())
+    return refuse("`seq_id` is {}, but must be in [0, 2147483647]", seq_id);
+  if (request.loss_fn_config)
+    for (const auto& [name, value] : *request.loss_fn_config)
+      if (!is_utf8(name))
+        return refuse("`loss_fn_config` has a name that is not UTF-8: {}", readable(name));
+  auto data = request.data.data();
+  for (std::size_t i = 0; i < data.size(); ++i)
+    if (auto good = check(data[i], i); !good)
+      return good;
   return {};
 }
 
@@ -178,32 +243,17 @@ Result<Datum> read_datum(const proto::Datum& datum, int index) {
 } // namespace
 
 Result<std::string> to_protobuf(const ForwardBackwardRequest& request) {
-  if (!is_utf8(request.model_id))
-    return refuse("`model_id` is not UTF-8: {}", readable(request.model_id));
-  auto seq_id = request.seq_id.value_or(0);
-  if (seq_id < 0 || seq_id > std::numeric_limits<std::int32_t>::max())
-    return refuse("`seq_id` is {}, but must be in [0, 2147483647]", seq_id);
-
-  proto::ForwardBackwardRequest out;
-  out.set_model_id(request.model_id);
-  out.set_seq_id(static_cast<std::int32_t>(seq_id));
-  out.set_loss_fn(to_string(request.loss_fn));
-  out.set_forward_only(request.forward_only);
-  if (request.loss_fn_config)
-    for (const auto& [name, value] : *request.loss_fn_config) {
-      if (!is_utf8(name))
-        return refuse("`loss_fn_config` has a name that is not UTF-8: {}", readable(name));
-      auto& entry = *out.add_loss_fn_config();
-      entry.set_key(name);
-      entry.set_value(value);
-    }
-  auto data = request.data.data();
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    auto written = write_datum(data[i], i, *out.add_data());
-    if (!written)
-      return fail(std::move(written.error()));
-  }
-  return serialize(out, what);
+  if (auto good = check(request); !good)
+    return fail(std::move(good.error()));
+  const auto body = [&](auto& sink) { write(sink, request); };
+  const auto size = ProtobufSize::of(body);
+  if (auto good = check_message_size(size, what); !good)
+    return fail(std::move(good.error()));
+  std::string out;
+  out.reserve(size);
+  ProtobufWriter writer{out};
+  body(writer);
+  return out;
 }
 
 Result<ForwardBackwardRequest> forward_backward_request_from_protobuf(std::string_view bytes) {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include <tinker_public.pb.h>
+
 using namespace tinkaf;
 
 namespace {
@@ -79,6 +81,43 @@ TEST_CASE("Images, audio and sparse tensors are those of the vectors, byte for b
                      .sparse = CsrIndices{{0, 1, 2}, {5, 0}}};
   CHECK(datum.loss_fn_inputs.at("weights") == weights);
   CHECK(test::to_hex(*wire::to_protobuf(*request)) == test::to_hex(bytes));
+}
+
+TEST_CASE("Training requests of any size are written as the protobuf library writes them",
+          "[api][protobuf]") {
+  const auto same = [](const ForwardBackwardRequest& request) {
+    const auto bytes = wire::to_protobuf(request).value();
+    proto::ForwardBackwardRequest message;
+    REQUIRE(message.ParseFromString(bytes));
+    CHECK(message.SerializeAsString() == bytes);
+    CHECK(message.ByteSizeLong() == bytes.size());
+    CHECK(wire::forward_backward_request_from_protobuf(bytes)->data.data().size()
+          == request.data.data().size());
+  };
+  for (const auto tokens : {0, 1, 15, 16, 127, 128, 5000, 300000}) {
+    INFO(tokens);
+    const auto count = static_cast<std::size_t>(tokens);
+    Datum datum{.model_input = ModelInput::from_ints(std::vector<Token>(count, 7))};
+    datum.loss_fn_inputs["target_tokens"] = TensorData::of(std::vector<std::int64_t>(count, -1));
+    datum.loss_fn_inputs["weights"] = TensorData::of(std::vector<float>(count, 0.5F), {tokens, 1});
+    same(request_of(std::vector<Datum>(3, datum)));
+  }
+  Datum odd;
+  odd.model_input.chunks = {EncodedTextChunk{}, ImageChunk{"", ImageFormat::png, -5},
+                            ImageChunk{std::string(200, 'x')}, DmelChunk{}};
+  odd.loss_fn_inputs[""] = TensorData{.data = std::vector<float>{}};
+  odd.loss_fn_inputs["csr"] = TensorData{.data = std::vector<float>{},
+                                         .shape = std::vector<std::int64_t>{0, 1LL << 40},
+                                         .sparse = CsrIndices{{0}, {}}};
+  auto request = request_of({odd, Datum{}});
+  request.loss_fn_config = LossFnConfig{{"", 0.0}, {"beta", -1.5}};
+  request.forward_only = true;
+  request.seq_id = std::numeric_limits<std::int32_t>::max();
+  same(request);
+  request.seq_id.reset();
+  request.model_id.clear();
+  same(request);
+  same(request_of({}));
 }
 
 TEST_CASE("Results of a training pass are those of the vectors", "[api][protobuf]") {
