@@ -4,6 +4,7 @@
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/random.hpp"
+#include "api/telemetry.hpp"
 #include "api/wire/error_body.hpp"
 
 #include <caf/send.hpp>
@@ -37,7 +38,8 @@ caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, b
       self->monitor(sender);
     ids.insert(id);
   }
-  calls.emplace(id, Pending{std::move(call), once, answer, asker, 0, self->clock().now()});
+  calls.emplace(id, Pending{std::move(call), once, answer, asker, 0, self->clock().now(),
+                            self->clock().now()});
   try_now(id);
   return answer.promise();
 }
@@ -90,6 +92,11 @@ void HttpActorState::send(std::uint64_t id, const Secret& credential) {
   request.secret_headers = credential_headers(credential);
   merge_headers(request.secret_headers, settings.secret_headers);
   merge_headers(request.secret_headers, own); // a call under another credential carries that one
+  if (request.path == path(Endpoint::telemetry) && request.body) {
+    auto body = *request.body;
+    credentials.scrub(body);
+    request.body = std::make_shared<const std::string>(std::move(body));
+  }
   pending.transfer = transport->submit(
       std::move(request), [actor = HttpActor{self}, id](Result<HttpResponse> outcome) {
         caf::anon_send(actor, atom::http_done_v, id,
@@ -151,7 +158,17 @@ void HttpActorState::retry_or_fail(std::uint64_t id, Pending& pending, Error err
 
 void HttpActorState::fail_call(std::uint64_t id, Error error) {
   credentials.scrub(error.message);
-  take(id).answer.fail(std::move(error));
+  auto pending = take(id);
+  report(pending, error);
+  pending.answer.fail(std::move(error));
+}
+
+void HttpActorState::report(const Pending& pending, const Error& error) {
+  const auto& request_path = pending.call.request.path;
+  if (!telemetry || pending.once || error.code == Errc::cancelled || is_upkeep(request_path))
+    return;
+  auto elapsed = std::chrono::duration_cast<Millis>(self->clock().now() - pending.arrived);
+  self->send(telemetry, failed_call_report(request_path, error, elapsed));
 }
 
 void HttpActorState::on_lost(Error reason) {
@@ -207,6 +224,9 @@ HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
         self->state.on_command(std::move(*outcome));
       },
       [self](atom::lost, Error& reason) { self->state.on_lost(std::move(reason)); },
+      [self](atom::report_to, const TelemetryActor& telemetry) {
+        self->state.telemetry = telemetry;
+      },
       [self](atom::max_pause, caf::timespan pause) {
         self->state.billing = BillingPause{std::chrono::duration_cast<Millis>(pause)};
       },

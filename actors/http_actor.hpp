@@ -73,6 +73,9 @@ struct HttpActorState {
     Owed<HttpResponse> answer;
     caf::actor_addr asker;
     std::uint32_t attempts = 0;
+    TimePoint arrived;
+
+    /// Where the retry budget begins: behind the last pause that was not the call's fault.
     TimePoint began;
 
     /// A try may have been accepted, whatever became of later ones.
@@ -103,6 +106,9 @@ struct HttpActorState {
   void renew();
   void schedule_renewal();
 
+  /// Tells the telemetry of a call that fails for good.
+  void report(const Pending& pending, const Error& error);
+
   /// Answers with an error, in which no credential is left.
   void fail_call(std::uint64_t id, Error error);
 
@@ -123,6 +129,9 @@ struct HttpActorState {
   std::vector<Owed<bool>> exchange_askers;
   std::vector<std::uint64_t> await_exchange;
   std::vector<std::uint64_t> await_command;
+
+  /// Told of failed calls; may be invalid.
+  TelemetryActor telemetry;
 
   /// Why calls that need a session fail.
   std::optional<Error> lost;

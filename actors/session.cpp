@@ -5,9 +5,11 @@
 #include "actors/poller_supervisor.hpp"
 #include "actors/quiet_notices.hpp"
 #include "actors/sampling_client.hpp"
+#include "actors/telemetry.hpp"
 #include "api/checkpoint_check.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
+#include "api/telemetry.hpp"
 #include "api/version.hpp"
 #include "api/wire/json.hpp"
 
@@ -24,6 +26,13 @@ constexpr std::chrono::milliseconds opening_budget{10'000};
 
 constexpr std::chrono::milliseconds dynamic_config_timeout{10'000};
 constexpr std::chrono::seconds least_refresh_interval{10};
+
+constexpr auto closed_message = "the session is closed";
+
+/// True unless an actor ended because it was told to or was done.
+bool is_breakage(const caf::error& reason) {
+  return reason && reason != caf::exit_reason::user_shutdown && reason != caf::exit_reason::normal;
+}
 
 /// Null without a command.
 CredentialFetch fetch_by(const ClientOptions& options) {
@@ -55,6 +64,8 @@ SessionState::~SessionState() {
     self->send_exit(pollers, caf::exit_reason::user_shutdown);
   if (dispatch_budget)
     self->send_exit(dispatch_budget, caf::exit_reason::user_shutdown);
+  if (telemetry)
+    self->send_exit(telemetry, caf::exit_reason::user_shutdown);
   if (http)
     self->send_exit(http, caf::exit_reason::user_shutdown);
 }
@@ -80,6 +91,10 @@ caf::typed_response_promise<std::string> SessionState::open() {
   auto answer = owe<std::string>(self);
   if (!session_id.empty()) {
     answer.deliver(session_id);
+    return answer.promise();
+  }
+  if (auto error = not_ready(); error && (lost || !closers.empty())) {
+    answer.fail(std::move(*error));
     return answer.promise();
   }
   openers.push_back(answer);
@@ -130,7 +145,7 @@ void SessionState::get_dynamic_config() {
 }
 
 void SessionState::refresh_dynamic_config() {
-  if (lost)
+  if (lost || !closers.empty())
     return;
   auto again = [this] {
     self->delayed_send(self, std::max(dynamic_config.refresh_interval, least_refresh_interval),
@@ -189,7 +204,17 @@ void SessionState::on_create_session(const HttpResponse& response) {
   self->delayed_send(self, settings.options.heartbeat_interval, atom::heartbeat_v);
   self->delayed_send(self, std::max(dynamic_config.refresh_interval, least_refresh_interval),
                      atom::refresh_v);
+  start_telemetry();
   opened(session_id);
+}
+
+void SessionState::start_telemetry() {
+  if (!settings.options.telemetry.value_or(true))
+    return;
+  telemetry = self->spawn(tinkaf::telemetry, http, TelemetrySettings{.session_id = session_id});
+  self->monitor(telemetry);
+  self->send(http, atom::report_to_v, telemetry);
+  self->send(telemetry, TelemetryReport{.kind = TelemetryKind::session_start});
 }
 
 void SessionState::opened(Result<std::string> id) {
@@ -197,10 +222,38 @@ void SessionState::opened(Result<std::string> id) {
     opener.settle(id);
 }
 
+// --- closing -------------------------------------------------------------------------------------
+
+caf::typed_response_promise<bool> SessionState::close() {
+  auto answer = owe<bool>(self);
+  closers.push_back(answer);
+  if (closers.size() > 1)
+    return answer.promise();
+  opened(fail(Errc::cancelled, closed_message));
+  for (auto& client : clients)
+    self->send_exit(client, caf::exit_reason::user_shutdown);
+  self->send_exit(pollers, caf::exit_reason::user_shutdown);
+  if (!telemetry) {
+    end(true);
+    return answer.promise();
+  }
+  self->send(telemetry, TelemetryReport{.kind = TelemetryKind::session_end});
+  self->request(telemetry, caf::infinite, atom::drain_v,
+                caf::timespan{settings.options.telemetry_drain})
+      .then([this](bool all_sent) { end(all_sent); }, [this](const caf::error&) { end(false); });
+  return answer.promise();
+}
+
+void SessionState::end(bool telemetry_sent) {
+  for (auto& closer : closers)
+    closer.deliver(telemetry_sent);
+  self->quit(caf::exit_reason::user_shutdown);
+}
+
 // --- heartbeat -----------------------------------------------------------------------------------
 
 void SessionState::heartbeat() {
-  if (lost)
+  if (lost || !closers.empty())
     return;
   const auto& options = settings.options;
   // The next one does not wait for the answer to this one.
@@ -227,9 +280,13 @@ void SessionState::on_heartbeat(const Result<int>& status) {
                             + ": connect again and go on from the last checkpoint",
                  .http_status = *status};
     self->send(http, atom::lost_v, *lost);
+    if (telemetry)
+      self->send(telemetry, TelemetryReport{.severity = TelemetrySeverity::error,
+                                            .name = "session.lost",
+                                            .data = {{"status_code", std::int64_t{*status}}}});
     return tell(Severity::error, lost->message);
   }
-  if (now - last_heartbeat <= settings.options.heartbeat_silence)
+  if (!closers.empty() || now - last_heartbeat <= settings.options.heartbeat_silence)
     return;
   auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - last_heartbeat);
   tell(Severity::warning,
@@ -242,6 +299,8 @@ void SessionState::on_heartbeat(const Result<int>& status) {
 std::optional<Error> SessionState::not_ready() const {
   if (lost)
     return lost;
+  if (!closers.empty())
+    return Error{Errc::cancelled, closed_message};
   if (session_id.empty())
     return Error{Errc::invalid_argument, "the session is not open yet"};
   return std::nullopt;
@@ -310,6 +369,12 @@ caf::typed_response_promise<ServerCapabilities> SessionState::capabilities() {
 }
 
 void SessionState::on_down(const caf::down_msg& down) {
+  if (telemetry && down.source == telemetry.address()) {
+    telemetry = nullptr;
+    return tell(Severity::info, "telemetry is off: " + caf::to_string(down.reason));
+  }
+  if (!closers.empty() && down.source == pollers.address())
+    return;
   if (down.source == http.address() || down.source == pollers.address()) {
     // Nothing works without them. Ending answers everybody, which waiting would not.
     tell(Severity::error,
@@ -317,6 +382,8 @@ void SessionState::on_down(const caf::down_msg& down) {
     self->quit(down.reason);
     return;
   }
+  if (telemetry && is_breakage(down.reason))
+    self->send(telemetry, broken_part_report("client"));
   clients.erase(std::remove_if(clients.begin(), clients.end(),
                                [&](const auto& x) { return x.address() == down.source; }),
                 clients.end());
@@ -379,6 +446,7 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
       [self](atom::sampler_number) { return self->state.next_sampling_session_seq_id++; },
       [self](atom::poller_supervisor) { return self->state.pollers; },
       [self](atom::json_only) { self->state.wire_format = WireFormat::json; },
+      [self](atom::close) { return self->state.close(); },
       [self](atom::heartbeat) { self->state.heartbeat(); },
       [self](atom::refresh) { self->state.refresh_dynamic_config(); },
   };

@@ -54,6 +54,9 @@ struct SessionState {
   void create_session();
   void on_create_session(const HttpResponse& response);
   void opened(Result<std::string> id);
+  void start_telemetry();
+  caf::typed_response_promise<bool> close();
+  void end(bool telemetry_sent);
 
   void heartbeat();
   void on_heartbeat(const Result<int>& status);
@@ -82,6 +85,7 @@ struct SessionState {
   /// What training passes on their way may take together.
   ByteBudgetActor dispatch_budget;
 
+  TelemetryActor telemetry;
   std::vector<caf::actor> clients;
 
   ClientConfig config;
@@ -90,6 +94,7 @@ struct SessionState {
   WireFormat wire_format = WireFormat::automatic;
   std::string session_id;
   std::vector<Owed<std::string>> openers;
+  std::vector<Owed<bool>> closers;
   std::optional<Error> lost;
   std::chrono::steady_clock::time_point last_heartbeat;
   std::int64_t next_model_seq_id = 0;

@@ -3,6 +3,8 @@
 
 #include "client/access.hpp"
 
+#include <chrono>
+
 namespace tinkaf {
 
 namespace {
@@ -75,6 +77,12 @@ Result<SamplingClient> Service::create_sampling_client(const std::string& model_
 Future<ServerCapabilities> Service::get_server_capabilities() const {
   return impl_->runtime->ask<ServerCapabilities>("get_server_capabilities",
                                                  impl_->runtime->session(), atom::capabilities_v);
+}
+
+void Service::close() const {
+  constexpr auto limit = std::chrono::seconds{5};
+  // However it ends, nothing is left to be done.
+  (void)impl_->runtime->ask<bool>("close", impl_->runtime->session(), atom::close_v).get(limit);
 }
 
 const std::string& Service::session_id() const noexcept {

@@ -15,7 +15,7 @@ namespace tinkaf {
 ///
 /// Thread-safe; copies are the same session. Service and clients may be destroyed in any order: the
 /// session ends with the last of them, at once, and answers what is under way with
-/// `Errc::cancelled`.
+/// `Errc::cancelled`. To let telemetry out before, call `close`.
 class Service {
 public:
   /// Opens a session.
@@ -47,6 +47,11 @@ public:
   create_sampling_client(const std::string& model_or_path) const;
 
   [[nodiscard]] Future<ServerCapabilities> get_server_capabilities() const;
+
+  /// Ends the session: its clients' calls, those under way and those to come, are answered with
+  /// `Errc::cancelled`. Waits until telemetry is sent, for at most `telemetry_drain` or five
+  /// seconds. Calls behind the first do nothing.
+  void close() const;
 
   /// The service's name for the session.
   [[nodiscard]] const std::string& session_id() const noexcept;

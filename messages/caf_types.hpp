@@ -36,6 +36,8 @@ struct PollerStatus;
 struct PollJob;
 class Secret;
 struct ServerCapabilities;
+struct TelemetryReport;
+struct TelemetryStatus;
 
 /// The logprobs of a prompt, one entry per token.
 using PromptLogprobs = std::vector<std::optional<float>>;
@@ -102,16 +104,21 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsOptions))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ServerCapabilities))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::TelemetryReport))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::TelemetryStatus))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::UnloadModelResponse))
 
   // Bare commands, and what tells two messages of the same values apart: at most 10 characters.
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, acquire, "acquire")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, capabilities, "servercaps")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, close, "close")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, compute_logprobs, "logprobs")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, credential, "credential")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, computed, "computed")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, custom_loss, "customloss")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, drain, "drain")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, exchange, "exchange")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, flush, "flush")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward, "forward")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward_backward, "fwdbwd")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_info, "getinfo")
@@ -130,11 +137,15 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, refresh, "refresh")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, renew, "renew")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, resize, "resize")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, report_to, "reportto")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, restart, "restart")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, retry, "retry")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, sampler_number, "samplerseq")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_for_sampler, "savesamp")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_state, "savestate")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, status, "status")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, tick, "tick")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, timeout, "timeout")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, unload, "unload")
 
 CAF_END_TYPE_ID_BLOCK(tinkaf)
@@ -169,6 +180,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsForSamplerResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsOptions)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ServerCapabilities)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::TelemetryReport)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::TelemetryStatus)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::UnloadModelResponse)
 
 namespace tinkaf {

@@ -8,6 +8,7 @@
 #include "messages/poll_job.hpp"
 #include "messages/sampling.hpp"
 #include "messages/session.hpp"
+#include "messages/telemetry.hpp"
 #include "messages/training.hpp"
 
 #include <cstdint>
@@ -19,6 +20,25 @@
 // Messages marked INTERNAL are what an actor tells itself.
 
 namespace tinkaf {
+
+/// Tells the service what happened to a session, in batches and in the background. Takes nothing
+/// down with it and never keeps anybody waiting.
+using TelemetryActor = caf::typed_actor<
+    // Takes a report, or drops it if too many wait.
+    Handles<void(TelemetryReport)>,
+    // Sends what there is now.
+    Handles<void(atom::flush)>,
+    // Sends what there is and answers once it is gone: true, or false if that fails or takes longer
+    // than the limit.
+    Handles<bool(atom::drain, caf::timespan)>,
+    // Counts.
+    Handles<TelemetryStatus(atom::status)>,
+    // INTERNAL: time for a batch.
+    Handles<void(atom::tick)>,
+    // INTERNAL: the pause before the next try is over.
+    Handles<void(atom::retry)>,
+    // INTERNAL: the limit of a drain is over.
+    Handles<void(atom::timeout)>>;
 
 /// Makes HTTP calls, adds the credential and repeats what failed for the moment. Gives up the calls
 /// of an actor that has ended.
@@ -37,6 +57,8 @@ using HttpActor = caf::typed_actor<
     Handles<void(atom::credential, CredentialOutcome)>,
     // The session is gone: fails all calls that need it, those to come too, with this error.
     Handles<void(atom::lost, Error)>,
+    // Reports calls that fail for good, polls excepted.
+    Handles<void(atom::report_to, TelemetryActor)>,
     // Sets how long calls wait for an account without credit.
     Handles<void(atom::max_pause, caf::timespan)>,
     // INTERNAL: a try has ended.
@@ -139,6 +161,9 @@ using SessionActor = caf::typed_actor<
     Handles<PollerSupervisorActor(atom::poller_supervisor)>,
     // The service takes no protobuf: clients to come begin with JSON.
     Handles<void(atom::json_only)>,
+    // Ends the session: heartbeats stop, what is under way is answered with `Errc::cancelled`,
+    // telemetry gets a moment. Answers when all is done; true if all telemetry is gone.
+    Handles<bool(atom::close)>,
     // INTERNAL: time for a sign of life.
     Handles<void(atom::heartbeat)>,
     // INTERNAL: time to ask for the dynamic configuration again.
@@ -151,6 +176,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_handles, caf::id_block::tinkaf::end)
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::ByteBudgetActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::PollerSupervisorActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::SamplingClientActor))
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TelemetryActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TrainingClientActor))
 
 CAF_END_TYPE_ID_BLOCK(tinkaf_handles)

@@ -25,6 +25,7 @@ public:
                                          .jitter = 0.0,
                                          .budget = std::chrono::seconds{10}};
     settings.options.polling.jitter = 0.0;
+    settings.options.telemetry = false;
     settings.notices = [this](const Notice& x) { notices.push_back(x); };
   }
 

@@ -172,3 +172,62 @@ TEST_CASE_METHOD(Fixture, "A session does not open without the dynamic configura
   REQUIRE_FALSE((*id)->has_value());
   CHECK((*id)->error().code == Errc::unauthenticated);
 }
+
+TEST_CASE_METHOD(Fixture, "A closed session answers everybody and is silent from then on",
+                 "[actors][session][close]") {
+  settings.options.telemetry = true;
+  open_session();
+  auto trainer = make_training_client();
+  auto step = ask<OptimStepResponse>(trainer, AdamParams{});
+  run();
+  auto closed = ask<bool>(session_actor, atom::close_v);
+  run();
+  REQUIRE(step->has_value());
+  CHECK((*step)->error().code == Errc::cancelled);
+  auto client = ask<TrainingClientActor>(session_actor, CreateLoraTrainingClient{"tiny", {}, {}});
+  run();
+  REQUIRE(client->has_value());
+  CHECK((*client)->error().code == Errc::cancelled);
+  CHECK_FALSE(closed->has_value());
+  auto told = sent_to(Endpoint::telemetry);
+  REQUIRE(told.size() == 1);
+  const auto batch = wire::from_json<TelemetrySendRequest>(*told[0].body).value();
+  CHECK(batch.session_id == "session-1");
+  CHECK(batch.events.front().kind == TelemetryKind::session_start);
+  CHECK(batch.events.back().kind == TelemetryKind::session_end);
+  SECTION("once its telemetry is sent") {
+    refuse(Endpoint::telemetry, test::json(200, "{}"));
+    REQUIRE(closed->has_value());
+    CHECK((*closed)->value());
+  }
+  SECTION("once the time for its telemetry is over") {
+    pass(settings.options.telemetry_drain);
+    REQUIRE(closed->has_value());
+    CHECK_FALSE((*closed)->value());
+  }
+  pass(10min);
+  CHECK(sent_to(Endpoint::session_heartbeat).empty());
+  auto again = ask<bool>(session_actor, atom::close_v);
+  run();
+  CHECK(again->has_value());
+  CHECK(notices.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "A session does without its telemetry", "[actors][session][telemetry]") {
+  settings.options.telemetry = true;
+  open_session();
+  auto trainer = make_training_client();
+  pass(10s);
+  for (int i = 0; i < 100; ++i) {
+    transport->answer(path(Endpoint::telemetry), test::json(500, "{}"));
+    transport->answer(path(Endpoint::session_heartbeat), test::json(200, "{}"));
+    pass(10s);
+  }
+  auto step = ask<OptimStepResponse>(trainer, AdamParams{});
+  run();
+  accept(Endpoint::optim_step, "step");
+  finish("step", "{}");
+  REQUIRE(step->has_value());
+  CHECK((*step)->has_value());
+  CHECK(notices.empty());
+}
