@@ -59,6 +59,11 @@ Service::create_training_client_from_state_with_optimizer(const std::string& pat
       impl_->runtime, CreateTrainingClientFromState{path, true, std::move(user_metadata)});
 }
 
+Result<TrainingClient>
+Service::create_training_client_from_state(CreateTrainingClientFromState spec) const {
+  return create_training_client(impl_->runtime, std::move(spec));
+}
+
 Result<SamplingClient> Service::create_sampling_client(const std::string& model_or_path) const {
   CreateSamplingClient spec;
   if (model_or_path.starts_with("tinker://"))

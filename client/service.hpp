@@ -4,6 +4,7 @@
 #include "api/client_options.hpp"
 #include "client/sampling_client.hpp"
 #include "client/training_client.hpp"
+#include "messages/clients.hpp"
 #include "messages/notice.hpp"
 
 #include <memory>
@@ -40,6 +41,11 @@ public:
   [[nodiscard]] Result<TrainingClient>
   create_training_client_from_state_with_optimizer(const std::string& path,
                                                    UserMetadata user_metadata = {}) const;
+
+  /// The same with all that can be said of it: another base model, the access token of another
+  /// account's checkpoint.
+  [[nodiscard]] Result<TrainingClient>
+  create_training_client_from_state(CreateTrainingClientFromState spec) const;
 
   /// Opens weights to sample from: a base model by name, or a checkpoint by its
   /// `tinker://…/sampler_weights/…` path.

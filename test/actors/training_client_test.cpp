@@ -145,6 +145,8 @@ TEST_CASE_METHOD(Fixture, "A part that fails is told with what was accepted",
   REQUIRE_FALSE((*answer)->has_value());
   CHECK((*answer)->error().message.find("datum 2 is too long") != std::string::npos);
   CHECK((*answer)->error().message.find("2 of 3 parts") != std::string::npos);
+  CHECK((*answer)->error().parts == 3);
+  CHECK((*answer)->error().accepted_parts == 2);
   optim_step(client);
   CHECK(optim_numbers(sent_to(Endpoint::optim_step)) == std::vector<std::int64_t>{4});
 }

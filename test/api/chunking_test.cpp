@@ -55,3 +55,29 @@ TEST_CASE("Nothing makes no chunk, and a limit of nothing one per example", "[ap
   std::vector<std::int64_t> sizes{1, 1};
   CHECK(plan_chunks(sizes, ChunkLimits{0, 0}).size() == 2);
 }
+
+TEST_CASE("C1 to C7: batches are cut by the official estimates, never into nothing",
+          "[api][chunking]") {
+  auto text = [](std::size_t tokens) {
+    return Datum{.model_input = ModelInput::from_ints(std::vector<Token>(tokens, 1))};
+  };
+  auto sizes = [](const std::vector<Datum>& data) {
+    std::vector<std::size_t> result;
+    for (const auto& chunk : plan_chunks(data, {}))
+      result.push_back(chunk.last - chunk.first);
+    return result;
+  };
+  using Sizes = std::vector<std::size_t>;
+  CHECK(sizes(std::vector<Datum>(1'024, text(1))) == Sizes{1'024});
+  CHECK(sizes(std::vector<Datum>(1'025, text(1))) == Sizes{1'024, 1});
+  // 4 bytes a token: 125 of 40,000 bytes are exactly 5,000,000.
+  CHECK(sizes(std::vector<Datum>(51, text(10'000))) == Sizes{51});
+  CHECK(sizes(std::vector<Datum>(126, text(10'000))) == Sizes{125, 1});
+  CHECK(sizes(std::vector<Datum>(21, text(60'000))) == Sizes{20, 1});
+  Datum image{.model_input = {{ImageChunk{.data = std::string(2'000'000, 'x')}}}};
+  CHECK(sizes({text(1'000), image, text(1'000), image, text(1'000)}) == Sizes{5});
+  CHECK(sizes({text(1'000), image, text(1'000), image, text(1'000), image}) == Sizes{5, 1});
+  CHECK(sizes({}).empty());
+  CHECK(sizes({text(1'500'000)}) == Sizes{1});
+  CHECK(sizes({text(1), text(1'500'000), text(1)}) == Sizes{1, 1, 1});
+}
