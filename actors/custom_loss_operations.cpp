@@ -56,16 +56,25 @@ Result<TensorData> with_shape(TensorData tensor, const Shape& shape, const std::
 
 } // namespace
 
-Batch with_weights(const Batch& data) {
-  auto lacks = [](const Datum& x) { return !x.loss_fn_inputs.contains(weights_name); };
-  if (std::none_of(data->begin(), data->end(), lacks))
+Batch forward_data_for_custom_loss(const Batch& data) {
+  auto is_ready = [](const Datum& x) {
+    return x.loss_fn_inputs.size() == 2 && x.loss_fn_inputs.contains(weights_name);
+  };
+  if (std::all_of(data->begin(), data->end(), is_ready))
     return data;
-  auto copy = *data;
-  for (auto& datum : copy)
-    if (lacks(datum))
-      datum.loss_fn_inputs.emplace(weights_name,
-                                   zeros(datum.loss_fn_inputs.at(targets_name).shape_or_vector()));
-  return make_batch(std::move(copy));
+  std::vector<Datum> ready;
+  ready.reserve(data->size());
+  for (const auto& datum : *data) {
+    const auto& inputs = datum.loss_fn_inputs;
+    const auto& targets = inputs.at(targets_name);
+    auto weights = inputs.find(weights_name);
+    ready.push_back({.model_input = datum.model_input,
+                     .loss_fn_inputs = {{targets_name, targets},
+                                        {weights_name, weights != inputs.end()
+                                                           ? weights->second
+                                                           : zeros(targets.shape_or_vector())}}});
+  }
+  return make_batch(std::move(ready));
 }
 
 Result<std::vector<TensorData>> poll_forward_custom_loss(std::vector<FutureValue> parts,

@@ -112,7 +112,7 @@ void CustomLosses::start(Batch data, CustomLossFn loss, const Owed<ForwardBackwa
   auto id = ++last_id_;
   askers_.add(asker);
   auto input = std::make_shared<const ForwardBackwardInput>(
-      ForwardBackwardInput{.data = operations::with_weights(data)});
+      ForwardBackwardInput{.data = operations::forward_data_for_custom_loss(data)});
   runs_.emplace(id, Run{.data = std::move(data),
                         .loss = std::move(loss),
                         .answer = answer,

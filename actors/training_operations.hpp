@@ -123,9 +123,9 @@ start_sampling_client_from_save(const SaveWeightsForSamplerResponse& saved);
 
 // --- custom losses -------------------------------------------------------------------------------
 
-/// The batch with zero `weights` of the shape of `target_tokens` where a datum has none; the very
-/// same batch if none is missing.
-[[nodiscard]] Batch with_weights(const Batch& data);
+/// The batch as its forward pass sends it: `target_tokens` and `weights` only, which are zeros of
+/// the shape of `target_tokens` where a datum has none. The very same batch if it is so already.
+[[nodiscard]] Batch forward_data_for_custom_loss(const Batch& data);
 
 /// Joins what the polls of a forward pass have given, in the order of its chunks (they run side by
 /// side, see `SubmitLane`), to the log-probabilities of each datum's targets, of the targets'

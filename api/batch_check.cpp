@@ -26,6 +26,10 @@ constexpr std::array known_tensors{"target_tokens",      "weights",
                                    "logprobs",           "advantages",
                                    "clip_low_threshold", "clip_high_threshold"};
 
+/// Those with one entry for each token, whatever the shape of the targets.
+constexpr std::array token_tensors{"logprobs", "advantages", "clip_low_threshold",
+                                   "clip_high_threshold"};
+
 tl::unexpected<Error> bad(std::string message) {
   return fail(Errc::invalid_argument, std::move(message));
 }
@@ -63,6 +67,14 @@ Result<void> check_chunk(const ModelInputChunk& chunk, const std::string& where)
   if (image != nullptr && image->expected_tokens && *image->expected_tokens < 0)
     return bad(fmt::format("{}.expected_tokens is {}, but must be at least 0", where,
                            *image->expected_tokens));
+  return {};
+}
+
+Result<void> check_names(const Datum& datum, std::size_t index) {
+  for (const auto& [name, tensor] : datum.loss_fn_inputs)
+    if (std::find(known_tensors.begin(), known_tensors.end(), name) == known_tensors.end())
+      return bad(fmt::format("data[{}].loss_fn_inputs.{} is not known: the losses take {}", index,
+                             name, fmt::join(known_tensors, ", ")));
   return {};
 }
 
@@ -165,6 +177,21 @@ Result<Shape> check_targets(const Tensors& tensors, LossFn loss_fn,
   return shape;
 }
 
+/// Checks what all losses have in common; gives the shape of the targets.
+Result<Shape> check_base(const Datum& datum, LossFn loss_fn, std::size_t index) {
+  auto tokens = check_input(datum.model_input, fmt::format("data[{}].model_input", index));
+  if (!tokens)
+    return fail(std::move(tokens.error()));
+  if (auto checked = check_names(datum, index); !checked)
+    return fail(std::move(checked.error()));
+  Tensors tensors{datum, index};
+  auto shape = check_targets(tensors, loss_fn, *tokens);
+  if (shape)
+    if (auto checked = tensors.check("weights", DType::float32, *shape); !checked)
+      return fail(std::move(checked.error()));
+  return shape;
+}
+
 } // namespace
 
 Result<void> check_loss_fn_config(LossFn loss_fn, const std::optional<LossFnConfig>& config) {
@@ -194,39 +221,30 @@ Result<void> check_loss_fn_config(LossFn loss_fn, const std::optional<LossFnConf
 }
 
 Result<void> check_datum(const Datum& datum, LossFn loss_fn, std::size_t index) {
-  auto tokens = check_input(datum.model_input, fmt::format("data[{}].model_input", index));
-  if (!tokens)
-    return fail(std::move(tokens.error()));
-  Tensors tensors{datum, index};
-  for (const auto& [name, tensor] : datum.loss_fn_inputs)
-    if (std::find(known_tensors.begin(), known_tensors.end(), name) == known_tensors.end())
-      return bad(fmt::format("{} is not known: the losses take {}", tensors.field(name),
-                             fmt::join(known_tensors, ", ")));
-  auto shape = check_targets(tensors, loss_fn, *tokens);
+  auto shape = check_base(datum, loss_fn, index);
   if (!shape)
     return fail(std::move(shape.error()));
+  Tensors tensors{datum, index};
   if (loss_fn != LossFn::cross_entropy)
     for (const auto* name : {"logprobs", "advantages"})
       if (auto found = tensors.need(name, loss_fn); !found)
         return fail(std::move(found.error()));
   // What the loss does not use is checked all the same: it is there by mistake.
-  for (const auto* name : known_tensors) {
-    if (std::string_view{name} == "target_tokens")
-      continue;
-    auto wanted = std::string_view{name} == "weights" ? *shape : Shape{shape->front()};
-    if (auto checked = tensors.check(name, DType::float32, wanted); !checked)
+  for (const auto* name : token_tensors)
+    if (auto checked = tensors.check(name, DType::float32, Shape{shape->front()}); !checked)
       return checked;
-  }
   return {};
 }
 
 Result<void> check_custom_loss_datum(const Datum& datum, std::size_t index) {
-  for (const auto& [name, tensor] : datum.loss_fn_inputs)
-    if (name != "target_tokens" && name != "weights")
-      return bad(fmt::format("data[{}].loss_fn_inputs.{} is not for a custom loss, which takes "
-                             "`target_tokens` and `weights` only",
-                             index, name));
-  return check_datum(datum, LossFn::cross_entropy, index);
+  if (auto shape = check_base(datum, LossFn::cross_entropy, index); !shape)
+    return fail(std::move(shape.error()));
+  Tensors tensors{datum, index};
+  for (const auto* name : token_tensors)
+    if (const auto* found = tensors.find(name))
+      if (auto checked = validate(*found, tensors.field(name)); !checked)
+        return checked;
+  return {};
 }
 
 Result<void> check_batch(const ForwardBackwardInput& input) {

@@ -164,15 +164,19 @@ TEST_CASE("M1, M2, M5: metrics of a custom loss are added, and win", "[actors][o
   CHECK(hash.hashes.empty());
 }
 
-TEST_CASE("Weights that are missing become zeros of the targets' shape, in a batch of our own",
-          "[actors][operations]") {
+TEST_CASE(
+    "A forward pass sends targets and weights, zeros if there are none, in a batch of our own",
+    "[actors][operations]") {
   auto complete = datum({1});
   complete.loss_fn_inputs["weights"] = TensorData::of(Floats{5});
   auto all = make_batch({complete});
-  CHECK(with_weights(all) == all);
-  auto some = make_batch({complete, datum({2, 3})});
-  auto made = with_weights(some);
+  CHECK(forward_data_for_custom_loss(all) == all);
+  auto rich = datum({2, 3});
+  rich.loss_fn_inputs["advantages"] = TensorData::of(Floats{1, 1});
+  auto some = make_batch({complete, rich});
+  auto made = forward_data_for_custom_loss(some);
   CHECK(made->at(0) == complete);
   CHECK(made->at(1).loss_fn_inputs.at("weights") == TensorData::of(Floats{0, 0}));
+  CHECK(made->at(1).loss_fn_inputs.size() == 2);
   CHECK_FALSE(some->at(1).loss_fn_inputs.contains("weights"));
 }
