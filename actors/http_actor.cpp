@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/http_actor.hpp"
 
+#include "actors/token_claims.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/random.hpp"
@@ -17,8 +18,8 @@ namespace {
 
 using Millis = std::chrono::milliseconds;
 
-bool is_success(int status) {
-  return status >= 200 && status < 300;
+bool is_answer(const HttpCall& call, int status) {
+  return status >= 200 && status < (call.redirect_is_answer ? 400 : 300);
 }
 
 } // namespace
@@ -120,12 +121,14 @@ void HttpActorState::on_done(std::uint64_t id, Result<HttpResponse> outcome) {
   }
   if (outcome->status == 402 && pause_for_billing(id, pending))
     return;
-  if (pending.once || is_success(outcome->status)) {
+  if (pending.once || is_answer(pending.call, outcome->status)) {
     take(id).answer.deliver(std::move(*outcome));
     return;
   }
   auto error = wire::read_error(pending.call.what, *outcome);
   error.attempts = pending.attempts;
+  if (error.http_status != 0 && error.http_status == pending.call.final_status)
+    error.should_retry = false;
   retry_or_fail(id, pending, std::move(error));
 }
 
@@ -229,6 +232,14 @@ HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
       },
       [self](atom::max_pause, caf::timespan pause) {
         self->state.billing = BillingPause{std::chrono::duration_cast<Millis>(pause)};
+      },
+      [self](atom::whoami) -> caf::result<WhoamiResponse> {
+        const auto& token = self->state.credentials.token();
+        auto claims
+            = read_claims(token.empty() ? self->state.settings.credential : token, !token.empty());
+        if (!claims)
+          return to_caf(std::move(claims.error()));
+        return std::move(*claims);
       },
       [self](atom::http_done, std::uint64_t id, HttpOutcome& outcome) {
         self->state.on_done(id, std::move(*outcome));

@@ -39,6 +39,12 @@ struct HttpCall {
 
   /// The service recognises a repeat, by sequence number or idempotency key.
   bool idempotent = true;
+
+  /// A redirect is an answer, as 2xx is; for requests that follow none.
+  bool redirect_is_answer = false;
+
+  /// A status that repeating the call cannot cure; 0 for none.
+  int final_status = 0;
 };
 
 /// What an HTTP actor adds to every call.

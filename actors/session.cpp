@@ -4,6 +4,7 @@
 #include "actors/byte_budget.hpp"
 #include "actors/poller_supervisor.hpp"
 #include "actors/quiet_notices.hpp"
+#include "actors/rest_client.hpp"
 #include "actors/sampling_client.hpp"
 #include "actors/telemetry.hpp"
 #include "api/checkpoint_check.hpp"
@@ -319,13 +320,13 @@ ClientContext SessionState::client_context() {
           .loss_threads = settings.loss_threads};
 }
 
-template <class Handle>
+template <class Opened, class Handle>
 void SessionState::hand_out(const Owed<Handle>& answer, Handle client) {
   auto untyped = caf::actor_cast<caf::actor>(client);
   clients.push_back(untyped);
   self->monitor(untyped);
   self->request(client, caf::infinite, atom::open_v)
-      .then([answer, client](const std::string&) { answer.deliver(client); },
+      .then([answer, client](const Opened&) { answer.deliver(client); },
             [this, answer, untyped](const caf::error& error) {
               self->send_exit(untyped, caf::exit_reason::user_shutdown);
               answer.fail(from_caf(error));
@@ -353,6 +354,20 @@ SessionState::create_sampling_client(CreateSamplingClient spec) {
   auto number = spec.sampling_session_id ? 0 : next_sampling_session_seq_id++;
   hand_out(answer, SamplingClientActor{
                        self->spawn(sampling_client, client_context(), std::move(spec), number)});
+  return answer.promise();
+}
+
+caf::typed_response_promise<RestClientActor> SessionState::create_rest_client() {
+  auto answer = owe<RestClientActor>(self);
+  hand_out<Done>(answer, RestClientActor{self->spawn(
+                             rest_client,
+                             RestClientSettings{.http = http,
+                                                .base_url = settings.options.base_url,
+                                                .retry = settings.options.retry,
+                                                .request_timeout = settings.options.request_timeout,
+                                                .notices = settings.notices,
+                                                .downloads = http_client_options(settings.options),
+                                                .opened = !session_id.empty()})});
   return answer.promise();
 }
 
@@ -442,6 +457,7 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
       [self](CreateSamplingClient& spec) {
         return self->state.create_sampling_client(std::move(spec));
       },
+      [self](atom::rest_client) { return self->state.create_rest_client(); },
       [self](atom::capabilities) { return self->state.capabilities(); },
       [self](atom::sampler_number) { return self->state.next_sampling_session_seq_id++; },
       [self](atom::poller_supervisor) { return self->state.pollers; },

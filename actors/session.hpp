@@ -64,10 +64,12 @@ struct SessionState {
   caf::typed_response_promise<TrainingClientActor> create_training_client(ModelOrigin origin);
   caf::typed_response_promise<SamplingClientActor>
   create_sampling_client(CreateSamplingClient spec);
+  caf::typed_response_promise<RestClientActor> create_rest_client();
   caf::typed_response_promise<ServerCapabilities> capabilities();
 
   /// Answers with a client once it is open; stops it if that fails.
-  template <class Handle>
+  /// @tparam Opened what the client answers with when it is open
+  template <class Opened = std::string, class Handle>
   void hand_out(const Owed<Handle>& answer, Handle client);
 
   /// Why no client can be made now, if so.

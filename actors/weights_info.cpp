@@ -1,39 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/weights_info.hpp"
 
-#include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
+#include "api/wire/json_rest.hpp"
 
 namespace tinkaf {
 
 std::string weights_info_json(std::string_view tinker_path) {
-  rapidjson::StringBuffer out;
-  rapidjson::Writer<rapidjson::StringBuffer> writer{out};
-  writer.StartObject();
-  writer.Key("tinker_path");
-  writer.String(tinker_path.data(), static_cast<rapidjson::SizeType>(tinker_path.size()));
-  writer.EndObject();
-  return out.GetString();
+  return wire::to_json(WeightsInfoRequest{std::string{tinker_path}});
 }
 
 Result<WeightsInfo> read_weights_info(std::string_view json) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject())
-    return fail(Errc::protocol_error, "weights_info answer: not a JSON object");
-  if (!document.HasMember("base_model") || !document["base_model"].IsString())
-    return fail(Errc::protocol_error, "weights_info answer: `base_model` must be a text");
-  if (!document.HasMember("lora_rank") || !document["lora_rank"].IsInt())
-    return fail(Errc::protocol_error, "weights_info answer: `lora_rank` must be an integer");
-  auto flag = [&](const char* name) {
-    return !document.HasMember(name) || !document[name].IsBool() || document[name].GetBool();
-  };
-  return WeightsInfo{.base_model = document["base_model"].GetString(),
-                     .lora_config = {.rank = document["lora_rank"].GetInt(),
-                                     .train_unembed = flag("train_unembed"),
-                                     .train_mlp = flag("train_mlp"),
-                                     .train_attn = flag("train_attn")}};
+  auto info = wire::from_json<WeightsInfoResponse>(json);
+  if (!info)
+    return fail(std::move(info.error()));
+  if (!info->is_lora || !info->lora_rank)
+    return fail(Errc::protocol_error,
+                "weights_info answer: the checkpoint is of no adapter, or `lora_rank` is missing");
+  return WeightsInfo{.base_model = std::move(info->base_model),
+                     .lora_config = {.rank = *info->lora_rank,
+                                     .train_unembed = info->train_unembed.value_or(true),
+                                     .train_mlp = info->train_mlp.value_or(true),
+                                     .train_attn = info->train_attn.value_or(true)}};
 }
 
 } // namespace tinkaf

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/signals.hpp"
+#include "cli/tables.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -21,5 +22,9 @@ void add_sample(CLI::App& parent, Command& run);
 void add_demo(CLI::App& parent, Command& run);
 void add_pretrain(CLI::App& parent, Command& run);
 void add_version(CLI::App& parent, Command& run);
+
+// These print in the format that the program's own option names.
+void add_checkpoints(CLI::App& parent, Command& run, const OutputFormat& format);
+void add_runs(CLI::App& parent, Command& run, const OutputFormat& format);
 
 } // namespace tinkaf::cli

@@ -3,6 +3,8 @@
 #include "cli/report.hpp"
 
 #include <exception>
+#include <map>
+#include <string>
 
 namespace {
 
@@ -18,12 +20,25 @@ int run(int argc, char** argv) {
   add_demo(app, command);
   add_pretrain(app, command);
   add_version(app, command);
+  auto format = OutputFormat::table;
+  const auto formats = std::map<std::string, OutputFormat>{{"table", OutputFormat::table},
+                                                           {"json", OutputFormat::json}};
+  auto* format_option
+      = app.add_option("-f,--format", format, "table or json, for `run` and `checkpoint`")
+            ->transform(CLI::CheckedTransformer(formats));
+  add_runs(app, command, format);
+  add_checkpoints(app, command, format);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {
     complain(std::string{wrong.what()} + "; `tinkaf --help` and `tinkaf COMMAND --help` tell more");
+    return exit_usage;
+  }
+  if (format_option->count() > 0 && !app.got_subcommand("run")
+      && !app.got_subcommand("checkpoint")) {
+    complain("--format is for `tinkaf run` and `tinkaf checkpoint` only");
     return exit_usage;
   }
   const auto signals = StopSignals{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "client/rest_client.hpp"
 #include "client/runtime.hpp"
 #include "client/sampling_client.hpp"
 #include "client/service.hpp"
@@ -30,6 +31,14 @@ struct SamplingClient::Impl {
   std::shared_ptr<Runtime> runtime;
   SamplingClientActor actor;
 };
+
+struct RestClient::Impl {
+  std::shared_ptr<Runtime> runtime;
+  RestClientActor actor;
+};
+
+/// Asks a runtime for a REST client and waits until it is ready.
+[[nodiscard]] Result<RestClient> make_rest_client(const std::shared_ptr<Runtime>& runtime);
 
 /// Makes clients and looks into them.
 struct ClientAccess {

@@ -17,6 +17,10 @@ SamplingClientActor handle(const SamplingClient& client) {
   return ClientAccess::impl(client).actor;
 }
 
+RestClientActor handle(const RestClient& client) {
+  return ClientAccess::impl(client).actor;
+}
+
 caf::actor_system& actor_system(const Service& service) {
   return ClientAccess::impl(service).runtime->system();
 }

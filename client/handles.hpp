@@ -12,6 +12,7 @@ namespace tinkaf {
 [[nodiscard]] SessionActor handle(const Service& service);
 [[nodiscard]] TrainingClientActor handle(const TrainingClient& client);
 [[nodiscard]] SamplingClientActor handle(const SamplingClient& client);
+[[nodiscard]] RestClientActor handle(const RestClient& client);
 
 /// Where those actors live; others may be spawned there, and must end before the service does.
 [[nodiscard]] caf::actor_system& actor_system(const Service& service);

@@ -79,6 +79,10 @@ Result<SamplingClient> Service::create_sampling_client(const std::string& model_
   return ClientAccess::make<SamplingClient>({impl_->runtime, std::move(*client)});
 }
 
+Result<RestClient> Service::create_rest_client() const {
+  return make_rest_client(impl_->runtime);
+}
+
 Future<ServerCapabilities> Service::get_server_capabilities() const {
   return impl_->runtime->ask<ServerCapabilities>("get_server_capabilities",
                                                  impl_->runtime->session(), atom::capabilities_v);

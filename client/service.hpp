@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/client_options.hpp"
+#include "client/rest_client.hpp"
 #include "client/sampling_client.hpp"
 #include "client/training_client.hpp"
 #include "messages/clients.hpp"
@@ -51,6 +52,9 @@ public:
   /// `tinker://…/sampler_weights/…` path.
   [[nodiscard]] Result<SamplingClient>
   create_sampling_client(const std::string& model_or_path) const;
+
+  /// Opens what the service keeps: runs, checkpoints, sessions, usage.
+  [[nodiscard]] Result<RestClient> create_rest_client() const;
 
   [[nodiscard]] Future<ServerCapabilities> get_server_capabilities() const;
 

@@ -6,6 +6,7 @@
 #include "messages/custom_loss.hpp"
 #include "messages/linear_loss.hpp"
 #include "messages/poll_job.hpp"
+#include "messages/rest_caf_types.hpp"
 #include "messages/sampling.hpp"
 #include "messages/session.hpp"
 #include "messages/telemetry.hpp"
@@ -61,6 +62,8 @@ using HttpActor = caf::typed_actor<
     Handles<void(atom::report_to, TelemetryActor)>,
     // Sets how long calls wait for an account without credit.
     Handles<void(atom::max_pause, caf::timespan)>,
+    // Who the credential speaks for, by the claims of its token.
+    Handles<WhoamiResponse(atom::whoami)>,
     // INTERNAL: a try has ended.
     Handles<void(atom::http_done, std::uint64_t, HttpOutcome)>,
     // INTERNAL: the pause before the next try is over.
@@ -113,6 +116,39 @@ using SamplingClientActor = caf::typed_actor<
     // Log-probability of each prompt token; the first is empty.
     Handles<PromptLogprobs(atom::compute_logprobs, ModelInput)>>;
 
+/// Reads and manages what the service keeps: runs, checkpoints, sessions, usage. Needs no session.
+/// Arguments are checked before anything is sent.
+using RestClientActor = caf::typed_actor<
+    // Reads the service's settings and exchanges the credential if it wants that; also when asked
+    // again.
+    Handles<Done(atom::open)>, Handles<TrainingRun(GetTrainingRun)>,
+    // One page.
+    Handles<TrainingRunsResponse(ListTrainingRuns)>,
+    // All checkpoints of a run.
+    Handles<CheckpointsListResponse(ListCheckpoints)>,
+    // One page of the checkpoints of all runs.
+    Handles<CheckpointsListResponse(ListUserCheckpoints)>, Handles<Done(DeleteCheckpoint)>,
+    // Fails at once with `Errc::conflict` if the checkpoint is public already.
+    Handles<Done(PublishCheckpoint)>,
+    // Fails at once with `Errc::conflict` if the checkpoint is not public.
+    Handles<Done(UnpublishCheckpoint)>, Handles<Done(SetCheckpointTtl)>,
+    // Waits up to ten minutes for an archive that is still being built.
+    Handles<CheckpointArchiveUrlResponse(GetCheckpointArchiveUrl)>,
+    // Fetches a checkpoint's archive and unpacks it; ends with the client.
+    Handles<DownloadedCheckpoint(DownloadCheckpoint)>,
+    // What a checkpoint was made of; others' public ones too.
+    Handles<WeightsInfoResponse(WeightsInfoRequest)>, Handles<GetSessionResponse(GetSession)>,
+    // One page.
+    Handles<ListSessionsResponse(ListSessions)>, Handles<Done(AssignSessionProject)>,
+    // Waits until the export is ready; answers with its signed URL.
+    Handles<std::string(ExportSessionTrace)>, Handles<GetSamplerResponse(GetSampler)>,
+    // Needs an administrator's key.
+    Handles<AuditLogResponse(GetAuditLog)>, Handles<BillingUsageResponse(GetBillingUsage)>,
+    // Who the credential speaks for; asks nobody.
+    Handles<WhoamiResponse(atom::whoami)>,
+    // INTERNAL: a pause is over.
+    Handles<void(atom::wake, std::uint64_t)>>;
+
 /// Trains one model. Operations take effect in the order in which their messages arrive.
 using TrainingClientActor = caf::typed_actor<
     // Creates the model; answers with its id, also when asked again. What arrives behind it waits.
@@ -153,6 +189,8 @@ using SessionActor = caf::typed_actor<
     Handles<TrainingClientActor(CreateTrainingClientFromState)>,
     // Opens weights to sample from.
     Handles<SamplingClientActor(CreateSamplingClient)>,
+    // A client for calls without a session: works whether the session is open or not.
+    Handles<RestClientActor(atom::rest_client)>,
     // What the service offers.
     Handles<ServerCapabilities(atom::capabilities)>,
     // Draws the next number of a sampling session; the only source of them.
@@ -175,6 +213,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_handles, caf::id_block::tinkaf::end)
 
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::ByteBudgetActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::PollerSupervisorActor))
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::RestClientActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::SamplingClientActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TelemetryActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TrainingClientActor))

@@ -51,6 +51,8 @@ Result<std::string> resolve(const std::string& url, const std::string& location)
   if (curl_url_set(parsed->get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK)
     return fail(Errc::protocol_error, "the answer redirects to a malformed address");
   auto scheme = part(parsed->get(), CURLUPART_SCHEME);
+  if (scheme == "http" && url.starts_with("https:"))
+    return fail(Errc::protocol_error, "the answer redirects from https to http");
   if (scheme != "http" && scheme != "https")
     return fail(Errc::protocol_error,
                 fmt::format("the answer redirects to an address of the kind `{}`", scheme));

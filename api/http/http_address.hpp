@@ -13,6 +13,7 @@ namespace tinkaf {
 [[nodiscard]] Result<std::string> origin_of(const std::string& url);
 
 /// Where the `Location` of an answer to `url` leads.
+/// @returns `Errc::protocol_error` if that is not http or https, or http where `url` is https
 [[nodiscard]] Result<std::string> resolve(const std::string& url, const std::string& location);
 
 /// The address of a service: where paths are appended.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/error.hpp"
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -12,6 +14,21 @@
 namespace tinkaf {
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpResponse;
+
+/// Takes the body of a 2xx answer piece by piece as it comes, so that it is never in memory as a
+/// whole; other answers keep their bodies. Called on the HTTP client's thread, which it holds up.
+/// An error ends the exchange, which then fails with it.
+class BodySink {
+public:
+  virtual ~BodySink() = default;
+
+  /// Status and headers are there; called once an answer, ahead of `write`.
+  [[nodiscard]] virtual Result<void> begin(const HttpResponse& head) = 0;
+
+  [[nodiscard]] virtual Result<void> write(std::string_view bytes) = 0;
+};
 
 /// One HTTP exchange to make.
 struct HttpRequest {
@@ -33,6 +50,12 @@ struct HttpRequest {
   std::chrono::milliseconds timeout{60'000};
 
   bool follow_redirects = true;
+
+  /// Gets the body as the server sent it, which is then asked not to compress it.
+  std::shared_ptr<BodySink> sink;
+
+  /// Gives up where not a byte has come or gone for this long, in whole seconds; 0 for never.
+  std::chrono::seconds stall_timeout{0};
 };
 
 /// Any HTTP answer, whatever its status.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <exception>
 #include <utility>
 
 namespace tinkaf {
@@ -72,12 +73,22 @@ Result<void> HttpTransfer::prepare() {
                                                  request_.timeout.count(), redirects_)));
   response_ = {};
   reason_[0] = '\0';
+  sink_begun_ = false;
   curl_easy_reset(easy_.get());
-  curl_easy_setopt(easy_.get(), CURLOPT_TIMEOUT_MS,
-                   static_cast<long>(std::max<std::int64_t>(left.count(), 1)));
+  set_limits(left);
   set_connection();
   set_method();
   return set_headers(origin_ == base_.origin());
+}
+
+void HttpTransfer::set_limits(std::chrono::milliseconds left) {
+  curl_easy_setopt(easy_.get(), CURLOPT_TIMEOUT_MS,
+                   static_cast<long>(std::max<std::int64_t>(left.count(), 1)));
+  if (request_.stall_timeout.count() <= 0)
+    return;
+  curl_easy_setopt(easy_.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(easy_.get(), CURLOPT_LOW_SPEED_TIME,
+                   static_cast<long>(request_.stall_timeout.count()));
 }
 
 void HttpTransfer::set_connection() {
@@ -102,7 +113,8 @@ void HttpTransfer::set_connection() {
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options_.verify_tls ? 2L : 0L);
   if (!options_.ca_file.empty())
     curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
-  curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+  if (!request_.sink)
+    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &HttpTransfer::on_body);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, this);
@@ -153,6 +165,8 @@ Result<void> HttpTransfer::set_headers(bool with_secrets) {
   // libcurl would add a type of its own, and would wait for leave to send a large body.
   if (!typed)
     append(header_lines_, "Content-Type:");
+  if (request_.sink)
+    append(header_lines_, "Accept-Encoding: identity");
   append(header_lines_, "Expect:");
   curl_easy_setopt(easy_.get(), CURLOPT_HTTPHEADER, header_lines_.get());
   return {};
@@ -193,12 +207,18 @@ Result<HttpResponse> HttpTransfer::finish(CURLcode code) {
     response_.status = static_cast<int>(status);
     response_.elapsed
         = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
+    if (request_.sink && status >= 200 && status < 300 && !pour({}))
+      return fail(*sink_error_);
     return std::move(response_);
   }
+  if (sink_error_)
+    return fail(std::move(*sink_error_));
   if (too_large_)
     return fail(error(Errc::protocol_error, fmt::format("the answer is larger than {} bytes",
                                                         options_.max_response_bytes)));
   std::string reason = reason_[0] != '\0' ? reason_.data() : curl_easy_strerror(code);
+  if (code == CURLE_OPERATION_TIMEDOUT && request_.stall_timeout.count() > 0)
+    return fail(error(Errc::timeout, reason));
   if (code == CURLE_OPERATION_TIMEDOUT)
     return fail(error(Errc::timeout,
                       was_sent() ? fmt::format("no answer within {} ms", request_.timeout.count())
@@ -230,6 +250,12 @@ std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t coun
   auto& transfer = *static_cast<HttpTransfer*>(self);
   auto& body = transfer.response_.body;
   auto bytes = size * count;
+  if (transfer.request_.sink) {
+    long status = 0;
+    curl_easy_getinfo(transfer.easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && status < 300)
+      return transfer.pour({data, bytes}) ? bytes : 0;
+  }
   if (bytes > transfer.options_.max_response_bytes - body.size()) {
     transfer.too_large_ = true;
     return 0;
@@ -240,6 +266,25 @@ std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t coun
     return 0;
   }
   return bytes;
+}
+
+bool HttpTransfer::pour(std::string_view bytes) {
+  try {
+    auto poured = Result<void>{};
+    if (!std::exchange(sink_begun_, true)) {
+      long status = 0;
+      curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+      response_.status = static_cast<int>(status);
+      poured = request_.sink->begin(response_);
+    }
+    if (poured && !bytes.empty())
+      poured = request_.sink->write(bytes);
+    if (!poured)
+      sink_error_ = std::move(poured.error());
+  } catch (const std::exception& fault) {
+    sink_error_ = error(Errc::internal, fault.what());
+  }
+  return !sink_error_;
 }
 
 std::size_t HttpTransfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {

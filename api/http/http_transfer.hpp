@@ -8,7 +8,9 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tinkaf {
@@ -58,6 +60,10 @@ private:
 
   [[nodiscard]] Result<void> set_headers(bool with_secrets);
   void set_method();
+  void set_limits(std::chrono::milliseconds left);
+
+  /// Hands a piece of the body to the request's sink.
+  [[nodiscard]] bool pour(std::string_view bytes);
   void set_connection();
 
   /// True if the request may have reached the peer.
@@ -77,6 +83,8 @@ private:
   CurlList header_lines_;
   HttpResponse response_;
   bool too_large_ = false;
+  bool sink_begun_ = false;
+  std::optional<Error> sink_error_;
   std::array<char, CURL_ERROR_SIZE> reason_{};
 
   // Last, so that it goes first: while it lives, libcurl may look at the rest.

@@ -261,7 +261,8 @@ TEST_CASE_METHOD(Fixture, "A client from a checkpoint creates its like and loads
 }
 
 TEST_CASE("What a checkpoint was made of is read with care", "[actors][training]") {
-  auto info = read_weights_info(R"({"base_model":"m","lora_rank":8,"train_mlp":false})");
+  auto info
+      = read_weights_info(R"({"base_model":"m","is_lora":true,"lora_rank":8,"train_mlp":false})");
   REQUIRE(info.has_value());
   CHECK(info->lora_config.rank == 8);
   CHECK_FALSE(info->lora_config.train_mlp);

@@ -39,4 +39,5 @@ TEST_CASE("Locations may be relative", "[api][http]") {
   CHECK(resolve("http://h/a/b", "/c") == std::string{"http://h/c"});
   CHECK(resolve("http://h/a/b", "https://o/c") == std::string{"https://o/c"});
   CHECK_FALSE(resolve("http://h/a", "file:///etc/passwd").has_value());
+  CHECK_FALSE(resolve("https://h/a", "http://h/a").has_value());
 }

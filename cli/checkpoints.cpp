@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wire/json_rest.hpp"
+#include "cli/checkpoint_deletion.hpp"
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "cli/report.hpp"
+#include "cli/storage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+namespace tinkaf::cli {
+
+namespace {
+
+constexpr std::int64_t page_size = 1'000;
+
+struct CheckpointArguments {
+  ServiceArguments service;
+  std::string training_run_id;
+  std::size_t limit = 20;
+  std::string path;
+  std::optional<std::int64_t> ttl;
+  bool remove_ttl = false;
+  std::filesystem::path output = ".";
+  bool force = false;
+  DeletionArguments deletion;
+};
+
+std::vector<std::string> row_of(const Checkpoint& checkpoint) {
+  return {checkpoint.checkpoint_id,
+          checkpoint.checkpoint_type == CheckpointKind::training ? "training" : "sampler",
+          size_text(checkpoint.size_bytes),
+          yes_no(checkpoint.is_public),
+          time_text(checkpoint.time, now()),
+          checkpoint.expires_at ? time_text(checkpoint.expires_at, now()) : "Never",
+          checkpoint.tinker_path};
+}
+
+/// The checkpoints to list, and how many there are in all.
+Result<std::pair<std::vector<Checkpoint>, std::int64_t>>
+fetch(const CheckpointArguments& arguments, const RestClient& rest, const std::stop_token& stop) {
+  if (arguments.training_run_id.empty()) {
+    const auto wanted = static_cast<std::int64_t>(arguments.limit);
+    auto walk = rest.all_user_checkpoints(
+        {.limit = wanted == 0 ? page_size : std::min(wanted, page_size)});
+    auto found = walk.all(arguments.limit);
+    if (!found)
+      return fail(std::move(found.error()));
+    auto count = static_cast<std::int64_t>(found->size());
+    return std::pair{std::move(*found), std::max(count, walk.total_count().value_or(0))};
+  }
+  auto all = wait(rest.list_checkpoints(arguments.training_run_id), stop);
+  if (!all)
+    return fail(std::move(all.error()));
+  auto count = static_cast<std::int64_t>(all->checkpoints.size());
+  if (arguments.limit != 0 && all->checkpoints.size() > arguments.limit)
+    all->checkpoints.resize(arguments.limit);
+  return std::pair{std::move(all->checkpoints), count};
+}
+
+Result<void> list(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat format,
+                  const std::stop_token& stop) {
+  const auto found = fetch(arguments, rest, stop);
+  if (!found)
+    return fail(found.error());
+  const auto& [checkpoints, total] = *found;
+  if (format == OutputFormat::json) {
+    auto json = std::string{"{"};
+    if (!arguments.training_run_id.empty())
+      json += "\"run_id\":" + json_text(arguments.training_run_id) + ",";
+    auto entries = std::string{};
+    for (const auto& checkpoint : checkpoints)
+      entries += (entries.empty() ? "" : ",") + wire::to_json(checkpoint);
+    print_line(pretty_json(json + "\"checkpoints\":[" + entries + "]}"));
+    return {};
+  }
+  const auto count = static_cast<std::int64_t>(checkpoints.size());
+  auto title = fmt::format("{} checkpoint{}", count, count == 1 ? "" : "s");
+  if (total > count)
+    title += fmt::format(" ({} more not shown; --limit 0 shows all)", total - count);
+  print_line(title);
+  auto rows = std::vector<std::vector<std::string>>{};
+  for (const auto& checkpoint : checkpoints)
+    rows.push_back(row_of(checkpoint));
+  fmt::print(
+      "{}",
+      table_text({"Checkpoint ID", "Type", "Size", "Public", "Created", "Expires", "Path"}, rows));
+  return {};
+}
+
+Result<void> info(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat format,
+                  const std::stop_token& stop) {
+  const auto path = TinkerPath::parse(arguments.path);
+  if (!path)
+    return fail(path.error());
+  const auto all = wait(rest.list_checkpoints(path->training_run_id), stop);
+  if (!all)
+    return fail(all.error());
+  const auto found
+      = std::find_if(all->checkpoints.begin(), all->checkpoints.end(),
+                     [&](const auto& x) { return x.checkpoint_id == path->checkpoint_id(); });
+  if (found == all->checkpoints.end()) {
+    auto sibling = *path;
+    sibling.kind = path->kind == CheckpointKind::training ? CheckpointKind::sampler
+                                                          : CheckpointKind::training;
+    const auto other
+        = std::any_of(all->checkpoints.begin(), all->checkpoints.end(),
+                      [&](const auto& x) { return x.checkpoint_id == sibling.checkpoint_id(); });
+    return fail(Errc::not_found,
+                fmt::format("there is no checkpoint {}{}", path->str(),
+                            other ? ", but there is " + sibling.str() : std::string{}));
+  }
+  const auto run = wait(rest.get_training_run(path->training_run_id), stop);
+  if (!run)
+    return fail(run.error());
+  if (format == OutputFormat::json) {
+    auto json = wire::to_json(*found);
+    json.pop_back();
+    json += fmt::format(",\"is_lora\":{}", run->is_lora);
+    if (run->lora_rank)
+      json += fmt::format(",\"lora_rank\":{}", *run->lora_rank);
+    print_line(pretty_json(json + "}"));
+    return {};
+  }
+  const auto row = row_of(*found);
+  fmt::print("{}", table_text({"Property", "Value"},
+                              {{"Checkpoint ID", row[0]},
+                               {"Type", row[1]},
+                               {"Path", row[6]},
+                               {"Size", row[2]},
+                               {"Public", row[3]},
+                               {"Created", row[4]},
+                               {"Expires", row[5]},
+                               {"Training Run", run->training_run_id},
+                               {"LoRA", yes_no(run->is_lora)},
+                               {"LoRA Rank", run->lora_rank ? std::to_string(*run->lora_rank)
+                                                            : std::string{"N/A"}}}));
+  return {};
+}
+
+Result<void> done(Result<Done> result) {
+  if (!result)
+    return fail(std::move(result.error()));
+  return {};
+}
+
+Result<void> publish(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat,
+                     const std::stop_token& stop) {
+  return done(wait(rest.publish_checkpoint_from_tinker_path(arguments.path), stop));
+}
+
+Result<void> unpublish(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat,
+                       const std::stop_token& stop) {
+  return done(wait(rest.unpublish_checkpoint_from_tinker_path(arguments.path), stop));
+}
+
+Result<void> set_ttl(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat,
+                     const std::stop_token& stop) {
+  auto ttl = std::optional<std::chrono::seconds>{};
+  if (arguments.ttl)
+    ttl = std::chrono::seconds{*arguments.ttl};
+  return done(wait(rest.set_checkpoint_ttl_from_tinker_path(arguments.path, ttl), stop));
+}
+
+Result<void> remove(const CheckpointArguments& arguments, const RestClient& rest,
+                    OutputFormat format, const std::stop_token& stop) {
+  return delete_checkpoints(arguments.deletion, rest, format, stop);
+}
+
+Result<void> download(const CheckpointArguments& arguments, const RestClient& rest,
+                      OutputFormat format, const std::stop_token& stop) {
+  const auto path = TinkerPath::parse(arguments.path);
+  if (!path)
+    return fail(path.error());
+  auto request = DownloadCheckpoint{
+      .checkpoint = {path->training_run_id, path->checkpoint_id()},
+      .destination
+      = arguments.output
+        / fmt::format("{}_{}_{}", path->training_run_id, to_string(path->kind), path->name),
+      .force = arguments.force,
+  };
+  const auto shown = is_terminal(stderr);
+  if (shown)
+    request.progress = [](const DownloadProgress& x) {
+      fmt::print(stderr, "\r{} of {}\033[K", size_text(x.bytes), size_text(x.total));
+    };
+  const auto files = wait(rest.download_checkpoint(std::move(request)), stop);
+  if (shown)
+    fmt::print(stderr, "\r\033[K");
+  if (!files)
+    return fail(files.error());
+  if (format == OutputFormat::json)
+    print_line(pretty_json(fmt::format(
+        R"({{"checkpoint_path":{},"destination":{},"file_size_bytes":{}}})",
+        json_text(arguments.path), json_text(files->destination.string()), files->archive_bytes)));
+  else
+    print_line(fmt::format("{} files, {}, in {}", files->files, size_text(files->file_bytes),
+                           files->destination.string()));
+  return {};
+}
+
+} // namespace
+
+void add_checkpoints(CLI::App& parent, Command& run, const OutputFormat& format) {
+  auto* group = parent.add_subcommand("checkpoint", "Manage checkpoints");
+  group->require_subcommand(1);
+  group->fallthrough();
+  const auto arguments = std::make_shared<CheckpointArguments>();
+  auto add = [&](const char* name, const char* text, auto act) {
+    auto* command = group->add_subcommand(name, text);
+    command->fallthrough();
+    add_storage_options(*command, arguments->service);
+    command->callback([&run, &format, arguments, act] {
+      run = [&format, arguments, act](const StopSignals& signals) {
+        auto storage = Storage::open(arguments->service, signals.token());
+        if (!storage)
+          return report(storage.error(), signals);
+        const auto result = act(*arguments, storage->rest(), format, signals.token());
+        return result ? exit_success : report(result.error(), signals);
+      };
+    });
+    return command;
+  };
+  auto add_one = [&](const char* name, const char* text, auto act) {
+    auto* command = add(name, text, act);
+    command->add_option("PATH", arguments->path, "Its tinker:// path")->required();
+    return command;
+  };
+
+  auto* all = add("list", "List checkpoints, newest first", list);
+  all->add_option("--run-id", arguments->training_run_id, "Of this training run only");
+  all->add_option("--limit", arguments->limit, "Checkpoints to show; 0 shows all")
+      ->capture_default_str();
+  add_one("info", "Show a checkpoint", info);
+  add_one("publish", "Let anyone with an account load a checkpoint", publish);
+  add_one("unpublish", "Keep a checkpoint to yourself again", unpublish);
+
+  auto* ttl = add_one("set-ttl", "Change when a checkpoint expires", set_ttl);
+  auto* choice = ttl->add_option_group("expiry");
+  choice->add_option("--ttl", arguments->ttl, "Seconds from now on");
+  choice->add_flag("--remove", arguments->remove_ttl, "Keep it for ever");
+  choice->require_option(1);
+
+  add_deletion_options(*add("delete", "Remove checkpoints", remove), arguments->deletion);
+
+  auto* fetched = add_one("download", "Download a checkpoint's files", download);
+  fetched->add_option("-o,--output", arguments->output, "Folder to put its folder into")
+      ->capture_default_str();
+  fetched->add_flag("--force", arguments->force, "Replace a folder that is there");
+}
+
+} // namespace tinkaf::cli
