@@ -4,6 +4,7 @@
 #include "actors/loss_threads.hpp"
 #include "api/client_options.hpp"
 #include "api/retry_policy.hpp"
+#include "api/sampling_policy.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
 
@@ -17,6 +18,7 @@ namespace tinkaf {
 struct ClientContext {
   HttpActor http;
   PollerSupervisorActor pollers;
+  SamplingGateActor gate;
   SessionActor session;
   std::string session_id;
 
@@ -31,6 +33,10 @@ struct ClientContext {
   ByteBudgetActor dispatch_budget;
 
   std::shared_ptr<LossThreads> loss_threads;
+  SamplingPolicy sampling;
+
+  /// Told what the user should know although no call failed.
+  NoticeSink notices;
 };
 
 } // namespace tinkaf

@@ -119,7 +119,7 @@ void HttpActorState::on_done(std::uint64_t id, Result<HttpResponse> outcome) {
       retry_or_fail(id, pending, std::move(error));
     return;
   }
-  if (outcome->status == 402 && pause_for_billing(id, pending))
+  if (outcome->status == 402 && pause_for_billing(id, pending, *outcome))
     return;
   if (pending.once || is_answer(pending.call, outcome->status)) {
     take(id).answer.deliver(std::move(*outcome));
@@ -129,10 +129,14 @@ void HttpActorState::on_done(std::uint64_t id, Result<HttpResponse> outcome) {
   error.attempts = pending.attempts;
   if (error.http_status != 0 && error.http_status == pending.call.final_status)
     error.should_retry = false;
-  retry_or_fail(id, pending, std::move(error));
+  if (pending.call.asker_waits && (outcome->status == 429 || outcome->status == 402))
+    fail_call(id, std::move(error));
+  else
+    retry_or_fail(id, pending, std::move(error));
 }
 
-bool HttpActorState::pause_for_billing(std::uint64_t id, Pending& pending) {
+bool HttpActorState::pause_for_billing(std::uint64_t id, Pending& pending,
+                                       const HttpResponse& response) {
   auto now = self->clock().now();
   auto decision = billing.on_payment_required(now);
   if (decision.warn && settings.notices)
@@ -140,6 +144,13 @@ bool HttpActorState::pause_for_billing(std::uint64_t id, Pending& pending) {
                                          "it is topped up"});
   if (!decision.delay)
     return false;
+  if (pending.call.asker_waits) {
+    auto error = wire::read_error(pending.call.what, response);
+    error.should_retry = true;
+    error.attempts = pending.attempts;
+    fail_call(id, std::move(error));
+    return true;
+  }
   // The pause is not the call's fault: its retry budget starts afresh behind it.
   pending.began = now + *decision.delay;
   self->delayed_send(self, *decision.delay, atom::http_retry_v, id);
@@ -162,6 +173,9 @@ void HttpActorState::retry_or_fail(std::uint64_t id, Pending& pending, Error err
 void HttpActorState::fail_call(std::uint64_t id, Error error) {
   credentials.scrub(error.message);
   auto pending = take(id);
+  for (const auto& [header, value] : pending.call.request.headers)
+    if (error.request_id.empty() && header == "X-Idempotency-Key")
+      error.request_id = "idempotency key " + value;
   report(pending, error);
   pending.answer.fail(std::move(error));
 }

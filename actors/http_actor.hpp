@@ -45,6 +45,10 @@ struct HttpCall {
 
   /// A status that repeating the call cannot cure; 0 for none.
   int final_status = 0;
+
+  /// The asker waits out 429 and 402 by itself: they come back as errors at once, a 402 for which
+  /// calls still wait with `should_retry` set.
+  bool asker_waits = false;
 };
 
 /// What an HTTP actor adds to every call.
@@ -97,7 +101,7 @@ struct HttpActorState {
   void try_now(std::uint64_t id);
   void send(std::uint64_t id, const Secret& credential);
   void on_done(std::uint64_t id, Result<HttpResponse> outcome);
-  bool pause_for_billing(std::uint64_t id, Pending& pending);
+  bool pause_for_billing(std::uint64_t id, Pending& pending, const HttpResponse& response);
   void retry_or_fail(std::uint64_t id, Pending& pending, Error error);
   void on_down(const caf::actor_addr& asker);
 
@@ -115,7 +119,8 @@ struct HttpActorState {
   /// Tells the telemetry of a call that fails for good.
   void report(const Pending& pending, const Error& error);
 
-  /// Answers with an error, in which no credential is left.
+  /// Ends a call with an error, in which no credential is left, and which gets the call's
+  /// idempotency key for a name if the service has given it none.
   void fail_call(std::uint64_t id, Error error);
 
   /// Forgets a call; its answer is given by the caller of this function.

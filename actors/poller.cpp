@@ -8,6 +8,7 @@
 #include "api/wire/future.hpp"
 #include "api/wire/json.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -52,8 +53,12 @@ void PollerState::poll() {
 }
 
 void PollerState::on_response(const HttpResponse& response) {
-  if (response.status == 408)
-    return on(wire::read_pending(response));
+  if (response.status == 408) {
+    auto pending = wire::read_pending(response);
+    if (pending.queue_state != QueueState::unknown)
+      pacer.forgive_bad_requests();
+    return on(std::move(pending));
+  }
   if (response.status < 200 || response.status >= 300)
     return on_error(wire::read_error("retrieve_future", response));
   auto outcome = wire::read_future(job.type, response);
@@ -67,21 +72,38 @@ void PollerState::on_error(Error error) {
 }
 
 void PollerState::on(FuturePending pending) {
-  auto paused = pending.queue_state == QueueState::paused_capacity
-                || pending.queue_state == QueueState::paused_rate_limit;
-  if (paused && pending.queue_state != queue_state && settings.notices)
-    settings.notices(
-        {Severity::warning, "the service makes " + std::string{to_string(job.type)} + " wait: "
-                                + (pending.queue_state_reason.empty()
-                                       ? std::string{wire::to_string(pending.queue_state)}
-                                       : pending.queue_state_reason)});
-  queue_state = pending.queue_state;
+  auto told = pending.queue_state != QueueState::unknown || !pending.queue_state_reason.empty();
+  if (told
+      && (pending.queue_state != queue_state || pending.queue_state_reason != queue_state_reason)) {
+    queue_state = pending.queue_state;
+    queue_state_reason = pending.queue_state_reason;
+    self->send(supervisor,
+               QueueStateChange{job.future.request_id, job.type, queue_state, queue_state_reason});
+  }
   go_on(pacer.after_pending(pending, moment()));
 }
 
-void PollerState::on(const FutureTooLarge&) {
+void PollerState::on(const FutureTooLarge& announced) {
   if (!allow_metadata_only)
     return fail({Errc::protocol_error, "the service announced a result's size twice"});
+  if (!settings.response_budget)
+    return fetch_whole();
+  auto limit = caf::duration{caf::infinite};
+  if (settings.policy.deadline)
+    limit = caf::duration{std::max(
+        *settings.policy.deadline - millis(self->clock().now() - job.submitted), Millis{1})};
+  // The grant ends with this poller.
+  self->request(settings.response_budget, limit, atom::acquire_v, announced.response_payload_size)
+      .then([this](std::uint64_t) { fetch_whole(); },
+            [this](const caf::error& error) {
+              if (error == caf::sec::request_timeout)
+                go_on(pacer.after_pending({}, moment()));
+              else
+                fail(from_caf(error));
+            });
+}
+
+void PollerState::fetch_whole() {
   allow_metadata_only = false;
   poll();
 }
@@ -96,12 +118,25 @@ void PollerState::on(FutureValue value) {
 }
 
 void PollerState::go_on(Result<Millis> pause) {
-  if (!pause)
-    fail(std::move(pause.error()));
-  else if (pause->count() == 0)
+  if (!pause) {
+    auto& error = pause.error();
+    if (error.code == Errc::timeout)
+      error.message = story() + error.message;
+    fail(std::move(error));
+  } else if (pause->count() == 0) {
     poll();
-  else
+  } else {
     self->delayed_send(self, *pause, atom::poll_v);
+  }
+}
+
+std::string PollerState::story() {
+  auto text = std::string{to_string(job.type)} + " has no result "
+              + std::to_string(millis(self->clock().now() - job.submitted).count())
+              + " ms after its submission; its queue state is " + wire::to_string(queue_state);
+  if (!queue_state_reason.empty())
+    text += " (" + queue_state_reason + ")";
+  return text + "; ";
 }
 
 void PollerState::fail(Error error) {
@@ -111,8 +146,9 @@ void PollerState::fail(Error error) {
 }
 
 PollerActor::behavior_type poller(PollerState::SelfPointer self, HttpActor http,
-                                  PollerSettings settings) {
+                                  PollerSettings settings, PollerSupervisorActor supervisor) {
   self->state.http = std::move(http);
+  self->state.supervisor = std::move(supervisor);
   self->state.pacer = PollPacer{settings.policy};
   self->state.settings = std::move(settings);
   return {

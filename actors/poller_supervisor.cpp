@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/poller_supervisor.hpp"
 
+#include "api/wire/future.hpp"
+
 #include <utility>
+#include <vector>
 
 namespace tinkaf {
 
@@ -13,6 +16,22 @@ Error gave_up(const PollJob& job, std::uint32_t restarts, const std::string& why
                      + std::to_string(restarts) + " times: " + why,
           .category = ErrorCategory::server,
           .request_id = job.future.request_id};
+}
+
+/// What a change of the queue state means for people, the service's words first.
+Notice notice_of(const QueueStateChange& change) {
+  auto what = std::string{to_string(change.type)};
+  if (change.state == QueueState::active)
+    return {Severity::info, "the service goes on with " + what};
+  auto why = change.reason;
+  if (why.empty() && change.state == QueueState::paused_rate_limit)
+    why = change.type == RequestType::sample ? "too many sampler weights are in use at once"
+                                             : "too many training clients are at work at once";
+  else if (why.empty() && change.state == QueueState::paused_capacity)
+    why = "it is short of capacity";
+  else if (why.empty())
+    why = "it does not say why";
+  return {Severity::warning, "the service makes " + what + " wait: " + why};
 }
 
 } // namespace
@@ -44,7 +63,7 @@ void PollerSupervisorState::start(std::uint64_t id) {
   if (found == jobs.end() || found->second.child)
     return;
   auto& entry = found->second;
-  entry.child = self->spawn(poller, http, settings);
+  entry.child = self->spawn(poller, http, settings, PollerSupervisorActor{self});
   by_child.emplace(entry.child.address(), id);
   self->monitor(entry.child);
   self->request(entry.child, caf::infinite, entry.job)
@@ -118,10 +137,51 @@ void PollerSupervisorState::give_up_all(const caf::error& reason) {
   }
 }
 
+void PollerSupervisorState::cancel(const caf::actor_addr& caller, std::uint64_t call) {
+  auto ids = by_caller.find(caller);
+  if (ids == by_caller.end())
+    return;
+  for (auto id : std::vector<std::uint64_t>{ids->second.begin(), ids->second.end()})
+    if (jobs.at(id).job.call == call) {
+      auto ended = take(id);
+      ended.answer.fail({.code = Errc::cancelled,
+                         .message = "the wait for the result was given up",
+                         .request_id = ended.job.future.request_id});
+    }
+}
+
+void PollerSupervisorState::on_queue_state(const caf::actor_addr& child,
+                                           const QueueStateChange& change) {
+  auto id = by_child.find(child);
+  if (id == by_child.end())
+    return;
+  auto& entry = jobs.at(id->second);
+  // A poller that was started again sees its first state anew.
+  if (entry.queue_state == change.state && entry.queue_state_reason == change.reason)
+    return;
+  auto waited = entry.queue_state != QueueState::unknown || !entry.queue_state_reason.empty();
+  entry.queue_state = change.state;
+  entry.queue_state_reason = change.reason;
+  try {
+    if (settings.queue_states)
+      settings.queue_states(change);
+    if (settings.notices && (waited || change.state != QueueState::active))
+      settings.notices(notice_of(change));
+  } catch (...) { // NOLINT(bugprone-empty-catch): what the user's code throws stops no wait
+  }
+}
+
 PollerStatuses PollerSupervisorState::statuses() const {
   PollerStatuses result;
   for (const auto& [id, entry] : jobs)
-    result.push_back({entry.job.future.request_id, entry.child, entry.restarts});
+    result.push_back({.request_id = entry.job.future.request_id,
+                      .type = entry.job.type,
+                      .caller = entry.caller,
+                      .call = entry.job.call,
+                      .queue_state = entry.queue_state,
+                      .queue_state_reason = entry.queue_state_reason,
+                      .poller = entry.child,
+                      .restarts = entry.restarts});
   return result;
 }
 
@@ -135,6 +195,13 @@ PollerSupervisorActor::behavior_type poller_supervisor(PollerSupervisorState::Se
   return {
       [self](PollJob& job) { return self->state.add(std::move(job)); },
       [self](atom::status) { return self->state.statuses(); },
+      [self](atom::cancel, std::uint64_t call) {
+        self->state.cancel(caf::actor_cast<caf::actor_addr>(self->current_sender()), call);
+      },
+      [self](const QueueStateChange& change) {
+        self->state.on_queue_state(caf::actor_cast<caf::actor_addr>(self->current_sender()),
+                                   change);
+      },
       [self](atom::restart, std::uint64_t id) { self->state.start(id); },
   };
 }

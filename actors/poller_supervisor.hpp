@@ -27,6 +27,8 @@ struct PollerSupervisorState {
     caf::actor_addr caller;
     PollerActor child;
     std::uint32_t restarts = 0;
+    QueueState queue_state = QueueState::unknown;
+    std::string queue_state_reason;
   };
 
   explicit PollerSupervisorState(SelfPointer ptr) : self(ptr) {}
@@ -41,6 +43,10 @@ struct PollerSupervisorState {
   void on_down(const caf::down_msg& down);
   void restart(std::uint64_t id, const caf::error& reason);
   void give_up_all(const caf::error& reason);
+
+  /// Gives up what `caller` waits for under `call`.
+  void cancel(const caf::actor_addr& caller, std::uint64_t call);
+  void on_queue_state(const caf::actor_addr& child, const QueueStateChange& change);
 
   /// Ends a job and its poller; the entry's answer is still to be given.
   Entry take(std::uint64_t id);

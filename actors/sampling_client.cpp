@@ -1,27 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/sampling_client.hpp"
 
-#include "actors/http_actor.hpp"
+#include "api/chunking.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
+#include "api/random.hpp"
 #include "api/wire/json.hpp"
+#include "api/wire/json_rest.hpp"
 
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace tinkaf {
 
 namespace {
 
-/// How often a sample is submitted whose result the service dropped before it was fetched.
-constexpr std::uint32_t max_submissions = 3;
+using Millis = std::chrono::milliseconds;
+
+Result<void> validate(const CreateSamplingClient& spec) {
+  if (!spec.model_path && !spec.base_model)
+    return fail(Errc::invalid_argument, "neither `model_path` nor `base_model` is given");
+  if (spec.model_path && !spec.model_path->starts_with("tinker://"))
+    return fail(Errc::invalid_argument,
+                "model_path is `" + *spec.model_path + "`, but must begin with `tinker://`");
+  return {};
+}
+
+/// The path of a sampler; its id stays one segment, whatever it holds.
+std::string sampler_path(std::string_view id) {
+  std::string path = "/api/v1/samplers/";
+  for (auto c : id) {
+    auto plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+                 || std::string_view{":-._~"}.find(c) != std::string_view::npos;
+    path += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return path;
+}
+
+template <class T>
+caf::response_promise untyped(const Owed<T>& answer) {
+  auto promise = answer.promise();
+  return static_cast<caf::response_promise&>(promise);
+}
 
 } // namespace
 
+// --- the sampling session ------------------------------------------------------------------------
+
 caf::typed_response_promise<std::string> SamplingClientState::open() {
   auto answer = owe<std::string>(self);
-  if (spec.sampling_session_id) {
+  if (spec.sampling_session_id)
     sampling_session_id = *spec.sampling_session_id;
+  if (!sampling_session_id.empty()) {
     answer.deliver(sampling_session_id);
+    return answer.promise();
+  }
+  if (auto checked = validate(spec); !checked) {
+    answer.fail(std::move(checked.error()));
     return answer.promise();
   }
   auto body = wire::to_json(
@@ -43,72 +82,212 @@ caf::typed_response_promise<std::string> SamplingClientState::open() {
   return answer.promise();
 }
 
-void SamplingClientState::sample(SampleRequest request,
-                                 std::function<void(Result<SampleResponse>)> done) {
+caf::typed_response_promise<std::string> SamplingClientState::get_base_model() {
+  auto answer = owe<std::string>(self);
+  auto request = HttpRequest{.method = "GET",
+                             .path = sampler_path(sampling_session_id),
+                             .headers = get_headers(),
+                             .timeout = context.request_timeout};
+  auto call = HttpCall{"samplers", std::move(request), context.retry};
+  self->request(context.http, caf::infinite, std::move(call))
+      .then(
+          [answer](const HttpResponse& response) {
+            answer.settle(
+                wire::from_json<GetSamplerResponse>(response.body).map([](GetSamplerResponse&& x) {
+                  return std::move(x.base_model);
+                }));
+          },
+          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  return answer.promise();
+}
+
+// --- waiting for room ----------------------------------------------------------------------------
+
+SamplingClientState::Sample* SamplingClientState::find(std::uint64_t id) {
+  auto found = samples.find(id);
+  return found != samples.end() ? &found->second : nullptr;
+}
+
+void SamplingClientState::sample(SampleRequest request, bool guarded,
+                                 const caf::response_promise& call, Done done) {
   if (auto checked = validate(request); !checked)
     return done(fail(std::move(checked.error())));
   if (sampling_session_id.empty())
     return done(
         fail(Errc::invalid_argument, "there is no sampling session yet: open the client first"));
-  waiting.push_back(std::make_shared<Sample>(Sample{std::move(request), std::move(done), 0}));
-  submit_waiting();
+  auto id = calls.add(call, [this](std::uint64_t given_up) { give_up(given_up); });
+  auto bytes = estimate_sampling_bytes(request.prompt);
+  samples.emplace(id, Sample{.request = std::move(request),
+                             .done = std::move(done),
+                             .bytes = bytes,
+                             .guarded = guarded,
+                             .grant = {},
+                             .call = {}});
+  waiting.push_back(id);
+  run_waiting();
 }
 
-void SamplingClientState::submit_waiting() {
-  while (!waiting.empty() && under_way < context.config.sample_max_concurrent_requests) {
-    auto next = std::move(waiting.front());
+void SamplingClientState::run_waiting() {
+  while (!waiting.empty()) {
+    auto* next = find(waiting.front());
+    if (next != nullptr && next->guarded
+        && running >= context.config.sample_max_concurrent_requests)
+      return;
+    auto id = waiting.front();
     waiting.pop_front();
-    ++under_way;
-    submit(next);
+    if (next == nullptr)
+      continue; // given up meanwhile
+    next->running = true;
+    if (next->guarded && running++ == 0)
+      last_progress = self->clock().now();
+    if (!looking && context.config.sample_enable_stuck_detection) {
+      looking = true;
+      self->delayed_send(self, context.sampling.progress_timeout, atom::look_v);
+    }
+    ask_gate(id);
   }
 }
 
-void SamplingClientState::submit(const SamplePointer& sample) {
-  ++sample->submissions;
+void SamplingClientState::look_for_progress() {
+  looking = false;
+  if (running == 0)
+    return;
+  auto quiet = self->clock().now() - last_progress;
+  if (quiet < context.sampling.progress_timeout) {
+    looking = true;
+    self->delayed_send(self, std::chrono::ceil<Millis>(context.sampling.progress_timeout - quiet),
+                       atom::look_v);
+    return;
+  }
+  std::vector<std::uint64_t> stuck;
+  for (const auto& [id, sample] : samples)
+    if (sample.running && sample.guarded)
+      stuck.push_back(id);
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
+  for (auto id : stuck) {
+    self->send(context.pollers, atom::cancel_v, id);
+    finish(id, fail(Errc::connection, "no sample of this client has ended for "
+                                          + std::to_string(seconds) + " s: the service is stuck"));
+  }
+}
+
+// --- submitting ----------------------------------------------------------------------------------
+
+void SamplingClientState::ask_gate(std::uint64_t id) {
+  self->request(context.gate, caf::infinite, atom::acquire_v, find(id)->bytes)
+      .then([this, id](std::uint64_t grant) { submit(id, grant); },
+            [this, id](const caf::error& error) { finish(id, fail(from_caf(error))); });
+}
+
+void SamplingClientState::submit(std::uint64_t id, std::uint64_t grant) {
+  auto* sample = find(id);
+  if (sample == nullptr) {
+    self->send(context.gate, atom::release_v, grant);
+    return;
+  }
+  sample->grant = grant;
   auto body = wire::to_json(AsampleRequest{.sample = sample->request,
                                            .sampling_session_id = sampling_session_id,
-                                           .seq_id = next_seq_id++});
+                                           .seq_id = next_seq_id});
   if (!body)
-    return finish(sample, fail(std::move(body.error())));
-  auto call = HttpCall{"asample",
-                       make_request(Endpoint::asample, std::move(*body), make_idempotency_key(),
-                                    context.request_timeout),
-                       context.retry};
-  self->request(context.http, caf::infinite, std::move(call))
-      .then([this, sample](const HttpResponse& response) { await_result(sample, response); },
-            [this, sample](const caf::error& error) { on_error(sample, from_caf(error)); });
+    return finish(id, fail(std::move(body.error())));
+  ++next_seq_id;
+  sample->call = HttpCall{.what = "asample",
+                          .request = make_request(Endpoint::asample, std::move(*body),
+                                                  make_idempotency_key(), context.request_timeout),
+                          .retry = context.retry,
+                          .asker_waits = true};
+  post(id);
 }
 
-void SamplingClientState::await_result(const SamplePointer& sample, const HttpResponse& response) {
+void SamplingClientState::post(std::uint64_t id) {
+  auto* sample = find(id);
+  if (sample == nullptr)
+    return;
+  self->request(context.http, caf::infinite, *sample->call)
+      .then([this, id](const HttpResponse& response) { await_result(id, response); },
+            [this, id](const caf::error& error) { on_refusal(id, from_caf(error)); });
+}
+
+void SamplingClientState::on_refusal(std::uint64_t id, Error error) {
+  auto* sample = find(id);
+  if (sample == nullptr)
+    return;
+  auto wait_and_repeat
+      = error.code == Errc::rate_limited
+        || (error.code == Errc::payment_required && error.should_retry.value_or(false));
+  if (!wait_and_repeat) {
+    leave_gate(*sample);
+    return on_loss(id, std::move(error));
+  }
+  self->request(context.gate, caf::infinite, atom::back_off_v, *sample->grant,
+                caf::timespan{error.retry_after.value_or(Millis{0})})
+      .then([this, id](bool) { post(id); },
+            [this, id](const caf::error& broken) { finish(id, fail(from_caf(broken))); });
+}
+
+void SamplingClientState::leave_gate(Sample& sample) {
+  sample.call.reset();
+  if (auto grant = std::exchange(sample.grant, std::nullopt))
+    self->send(context.gate, atom::release_v, *grant);
+}
+
+// --- results -------------------------------------------------------------------------------------
+
+void SamplingClientState::await_result(std::uint64_t id, const HttpResponse& response) {
+  auto* sample = find(id);
+  if (sample == nullptr)
+    return;
+  leave_gate(*sample);
   auto future = wire::from_json<FutureRef>(response.body);
   if (!future)
-    return finish(sample, fail(std::move(future.error())));
-  self->request(
-          context.pollers, caf::infinite,
-          PollJob{std::move(*future), RequestType::sample, self->clock().now(), response.elapsed})
+    return finish(id, fail(std::move(future.error())));
+  self->request(context.pollers, caf::infinite,
+                PollJob{std::move(*future), RequestType::sample, self->clock().now(),
+                        response.elapsed, id})
       .then(
-          [this, sample](FutureValue& value) {
+          [this, id](FutureValue& value) {
             if (auto* result = std::get_if<SampleResponse>(&value))
-              finish(sample, std::move(*result));
+              finish(id, std::move(*result));
             else
-              finish(sample, fail(Errc::protocol_error, "the result is not that of a sample"));
+              finish(id, fail(Errc::protocol_error, "the result is not that of a sample"));
           },
-          [this, sample](const caf::error& error) { on_error(sample, from_caf(error)); });
+          [this, id](const caf::error& error) { on_loss(id, from_caf(error)); });
 }
 
-void SamplingClientState::on_error(const SamplePointer& sample, Error error) {
-  // A sample leaves no trace in the model, so one whose result was dropped can be drawn again.
-  if (error.code == Errc::future_expired && sample->submissions < max_submissions)
-    submit(sample);
-  else
-    finish(sample, fail(std::move(error)));
+void SamplingClientState::on_loss(std::uint64_t id, Error error) {
+  auto* sample = find(id);
+  if (sample == nullptr)
+    return;
+  if (!sample->guarded || !SamplingPolicy::covers(error))
+    return finish(id, fail(std::move(error)));
+  auto delay = context.sampling.next_delay(error, ++sample->losses, random_draw());
+  if (context.notices)
+    context.notices({Severity::warning, "a sample was lost and is drawn again: " + error.message});
+  self->delayed_send(self, delay, atom::restart_v, id);
 }
 
-void SamplingClientState::finish(const SamplePointer& sample, Result<SampleResponse> result) {
-  --under_way;
-  sample->done(std::move(result));
-  submit_waiting();
+void SamplingClientState::finish(std::uint64_t id, Result<SampleResponse> result) {
+  auto node = samples.extract(id);
+  if (node.empty())
+    return;
+  auto& sample = node.mapped();
+  calls.remove(id);
+  leave_gate(sample);
+  if (sample.running && sample.guarded)
+    --running;
+  if (result)
+    last_progress = self->clock().now();
+  sample.done(std::move(result));
+  run_waiting();
 }
+
+void SamplingClientState::give_up(std::uint64_t id) {
+  self->send(context.pollers, atom::cancel_v, id);
+  finish(id, fail(Errc::cancelled, "the sample was given up by its caller"));
+}
+
+// --- behaviour -----------------------------------------------------------------------------------
 
 SamplingClientActor::behavior_type sampling_client(SamplingClientState::SelfPointer self,
                                                    ClientContext context, CreateSamplingClient spec,
@@ -116,13 +295,14 @@ SamplingClientActor::behavior_type sampling_client(SamplingClientState::SelfPoin
   self->state.context = std::move(context);
   self->state.spec = std::move(spec);
   self->state.number = number;
+  self->set_down_handler([self](const caf::down_msg& x) { self->state.calls.on_down(x.source); });
   return {
       [self](atom::open) { return self->state.open(); },
       [self](SampleRequest& request) {
         auto answer = owe<SampleResponse>(self);
-        self->state.sample(std::move(request), [answer](Result<SampleResponse> result) {
-          answer.settle(std::move(result));
-        });
+        auto& state = self->state;
+        state.sample(std::move(request), !state.context.config.sample_no_retries, untyped(answer),
+                     [answer](Result<SampleResponse> result) { answer.settle(std::move(result)); });
         return answer.promise();
       },
       [self](atom::compute_logprobs, ModelInput& prompt) {
@@ -130,16 +310,26 @@ SamplingClientActor::behavior_type sampling_client(SamplingClientState::SelfPoin
         auto request = SampleRequest{.prompt = std::move(prompt),
                                      .sampling_params = {.max_tokens = 1},
                                      .include_prompt_logprobs = true};
-        self->state.sample(std::move(request), [answer](Result<SampleResponse> result) {
-          if (!result)
-            answer.fail(std::move(result.error()));
-          else if (!result->prompt_logprobs)
-            answer.fail({Errc::protocol_error, "the sample came without `prompt_logprobs`"});
-          else
-            answer.deliver(std::move(*result->prompt_logprobs));
-        });
+        self->state.sample(
+            std::move(request), true, untyped(answer), [answer](Result<SampleResponse> result) {
+              if (!result)
+                answer.fail(std::move(result.error()));
+              else if (!result->prompt_logprobs)
+                answer.fail({Errc::protocol_error, "the sample came without `prompt_logprobs`"});
+              else
+                answer.deliver(std::move(*result->prompt_logprobs));
+            });
         return answer.promise();
       },
+      [self](atom::get_base_model) { return self->state.get_base_model(); },
+      [self](atom::cancel, std::uint64_t call) {
+        self->state.calls.cancel(self->current_sender(), call);
+      },
+      [self](atom::restart, std::uint64_t id) {
+        if (self->state.find(id) != nullptr)
+          self->state.ask_gate(id);
+      },
+      [self](atom::look) { self->state.look_for_progress(); },
   };
 }
 

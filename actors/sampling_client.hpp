@@ -2,47 +2,77 @@
 #pragma once
 
 #include "actors/client_context.hpp"
+#include "actors/http_actor.hpp"
+#include "actors/open_calls.hpp"
 #include "actors/owed.hpp"
 #include "messages/interfaces.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
+#include <map>
+#include <optional>
 #include <string>
-#include <utility>
 
 namespace tinkaf {
 
+/// The samples of one sampling session, from the call to its answer: check, wait for room, pass the
+/// gate, submit, await the result; again from the gate if the service lost it.
 struct SamplingClientState {
   using SelfPointer = SamplingClientActor::stateful_pointer<SamplingClientState>;
+  using Done = std::function<void(Result<SampleResponse>)>;
 
-  /// A sample under way. Shared by the steps of its life.
   struct Sample {
     SampleRequest request;
 
     /// Gets the answer exactly once, unless the actor ends before.
-    std::function<void(Result<SampleResponse>)> done;
+    Done done;
 
-    /// Submissions, the first one included.
-    std::uint32_t submissions = 0;
+    /// Size in bytes as the gate counts it.
+    std::int64_t bytes = 0;
+
+    /// Counts towards the service's limit and is submitted again when lost.
+    bool guarded = true;
+
+    bool running = false;
+
+    /// Times it was lost.
+    std::uint32_t losses = 0;
+
+    /// Leave to submit, while it is being submitted.
+    std::optional<std::uint64_t> grant;
+
+    /// The submission under way: a refusal repeats it as it is.
+    std::optional<HttpCall> call;
   };
-  using SamplePointer = std::shared_ptr<Sample>;
 
-  explicit SamplingClientState(SelfPointer ptr) : self(ptr) {}
+  explicit SamplingClientState(SelfPointer ptr) : self(ptr), calls(ptr) {}
 
   caf::typed_response_promise<std::string> open();
+  caf::typed_response_promise<std::string> get_base_model();
 
-  /// Checks and queues a sample.
-  void sample(SampleRequest request, std::function<void(Result<SampleResponse>)> done);
-  void submit_waiting();
-  void submit(const SamplePointer& sample);
-  void await_result(const SamplePointer& sample, const HttpResponse& response);
-  void on_error(const SamplePointer& sample, Error error);
-  void finish(const SamplePointer& sample, Result<SampleResponse> result);
+  /// Checks and queues a sample; the promise says whose call it is.
+  void sample(SampleRequest request, bool guarded, const caf::response_promise& call, Done done);
+
+  void run_waiting();
+  void ask_gate(std::uint64_t id);
+  void submit(std::uint64_t id, std::uint64_t grant);
+  void post(std::uint64_t id);
+  void on_refusal(std::uint64_t id, Error error);
+  void await_result(std::uint64_t id, const HttpResponse& response);
+  void on_loss(std::uint64_t id, Error error);
+  void finish(std::uint64_t id, Result<SampleResponse> result);
+  void give_up(std::uint64_t id);
+  void leave_gate(Sample& sample);
+
+  /// Fails what runs without anything ever ending.
+  void look_for_progress();
+
+  [[nodiscard]] Sample* find(std::uint64_t id);
 
   SelfPointer self;
   ClientContext context;
@@ -50,8 +80,16 @@ struct SamplingClientState {
   std::int64_t number = 0;
   std::string sampling_session_id;
   std::int64_t next_seq_id = 0;
-  std::int64_t under_way = 0;
-  std::deque<SamplePointer> waiting;
+
+  /// By the number of their call.
+  std::map<std::uint64_t, Sample> samples;
+  std::deque<std::uint64_t> waiting;
+  OpenCalls<SamplingClientActor::stateful_base<SamplingClientState>> calls;
+
+  /// Guarded samples that run.
+  std::int64_t running = 0;
+  std::chrono::steady_clock::time_point last_progress;
+  bool looking = false;
 
   static inline const char* name = "tinkaf.sampling-client";
 };

@@ -6,6 +6,7 @@
 #include "actors/quiet_notices.hpp"
 #include "actors/rest_client.hpp"
 #include "actors/sampling_client.hpp"
+#include "actors/sampling_gate.hpp"
 #include "actors/telemetry.hpp"
 #include "api/checkpoint_check.hpp"
 #include "api/endpoint.hpp"
@@ -63,6 +64,10 @@ SessionState::~SessionState() {
     self->send_exit(client, caf::exit_reason::user_shutdown);
   if (pollers)
     self->send_exit(pollers, caf::exit_reason::user_shutdown);
+  if (gate)
+    self->send_exit(gate, caf::exit_reason::user_shutdown);
+  if (response_budget)
+    self->send_exit(response_budget, caf::exit_reason::user_shutdown);
   if (dispatch_budget)
     self->send_exit(dispatch_budget, caf::exit_reason::user_shutdown);
   if (telemetry)
@@ -115,6 +120,8 @@ void SessionState::on_client_config(const HttpResponse& response) {
   config = std::move(*told);
   self->send(dispatch_budget, atom::resize_v, config.fwdbwd_dispatch_bytes_semaphore_size);
   self->send(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
+  self->send(response_budget, atom::resize_v, config.inflight_response_bytes_semaphore_size);
+  self->send(gate, atom::resize_v, config.sample_dispatch_bytes_semaphore_size);
   if (!config.pjwt_auth_enabled)
     return get_dynamic_config();
   auto enforced = config.credential_default_source == "credential_cmd";
@@ -310,6 +317,7 @@ std::optional<Error> SessionState::not_ready() const {
 ClientContext SessionState::client_context() {
   return {.http = http,
           .pollers = pollers,
+          .gate = gate,
           .session = self,
           .session_id = session_id,
           .config = config,
@@ -317,7 +325,9 @@ ClientContext SessionState::client_context() {
           .request_timeout = settings.options.request_timeout,
           .wire_format = wire_format,
           .dispatch_budget = dispatch_budget,
-          .loss_threads = settings.loss_threads};
+          .loss_threads = settings.loss_threads,
+          .sampling = settings.options.sampling,
+          .notices = quiet};
 }
 
 template <class Opened, class Handle>
@@ -390,7 +400,8 @@ void SessionState::on_down(const caf::down_msg& down) {
   }
   if (!closers.empty() && down.source == pollers.address())
     return;
-  if (down.source == http.address() || down.source == pollers.address()) {
+  if (down.source == http.address() || down.source == pollers.address()
+      || down.source == gate.address() || down.source == response_budget.address()) {
     // Nothing works without them. Ending answers everybody, which waiting would not.
     tell(Severity::error,
          "the session ends because one of its actors broke: " + caf::to_string(down.reason));
@@ -411,11 +422,16 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
   auto& state = self->state;
   state.http = std::move(http);
   state.wire_format = settings.options.wire_format;
-  state.pollers = self->spawn(poller_supervisor, state.http,
-                              PollerSettings{settings.options.polling,
-                                             result_format(settings.options.wire_format),
-                                             quiet_notices(settings.notices)},
-                              settings.restarts);
+  state.quiet = quiet_notices(settings.notices, std::chrono::minutes{1},
+                              [&system = self->system()] { return system.clock().now(); });
+  state.gate = self->spawn(sampling_gate, SamplingGateSettings{});
+  state.response_budget
+      = self->spawn(byte_budget, state.config.inflight_response_bytes_semaphore_size);
+  state.pollers = self->spawn(
+      poller_supervisor, state.http,
+      PollerSettings{settings.options.polling, result_format(settings.options.wire_format),
+                     state.response_budget, state.quiet, settings.options.on_queue_state},
+      settings.restarts);
   state.dispatch_budget
       = self->spawn(byte_budget, state.config.fwdbwd_dispatch_bytes_semaphore_size);
   if (!settings.loss_threads)
@@ -423,6 +439,8 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
   state.settings = std::move(settings);
   self->monitor(state.http);
   self->monitor(state.pollers);
+  self->monitor(state.gate);
+  self->monitor(state.response_budget);
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x); });
   return {
       [self](atom::open) { return self->state.open(); },

@@ -88,6 +88,13 @@ struct SessionState {
   ByteBudgetActor dispatch_budget;
 
   TelemetryActor telemetry;
+  SamplingGateActor gate;
+
+  /// What results may take in memory until they are read.
+  ByteBudgetActor response_budget;
+
+  /// Passes notices on, each at most once a minute.
+  NoticeSink quiet;
   std::vector<caf::actor> clients;
 
   ClientConfig config;

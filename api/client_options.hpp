@@ -4,8 +4,10 @@
 #include "api/http/http_client.hpp"
 #include "api/poll_policy.hpp"
 #include "api/retry_policy.hpp"
+#include "api/sampling_policy.hpp"
 #include "api/trace_context.hpp"
 #include "messages/error.hpp"
+#include "messages/future.hpp"
 #include "messages/secret.hpp"
 #include "messages/session.hpp"
 
@@ -105,6 +107,10 @@ struct ClientOptions {
 
   RetryPolicy retry;
   PollPolicy polling;
+  SamplingPolicy sampling;
+
+  /// Told when the service makes an operation wait and when it goes on with it.
+  QueueStateSink on_queue_state;
 };
 
 /// The service's own address, used where none is given.

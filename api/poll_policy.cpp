@@ -87,8 +87,8 @@ Result<Millis> PollPacer::within_deadline(Millis delay, const PollMoment& moment
   if (!policy_.deadline || moment.since_submit + delay < *policy_.deadline)
     return delay;
   Error error{.code = Errc::timeout, .category = default_category(Errc::timeout)};
-  error.message
-      = fmt::format("no result within {} ms of the submission", policy_.deadline->count());
+  error.should_retry = false; // the caller's own limit, which another try would not keep either
+  error.message = fmt::format("polling.deadline is {} ms", policy_.deadline->count());
   if (last != nullptr) {
     error.message += "; the last poll failed: " + last->message;
     error.http_status = last->http_status;

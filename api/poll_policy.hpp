@@ -38,7 +38,8 @@ struct PollPolicy {
   /// A longer wait asked for by the service is cut to this.
   std::chrono::milliseconds max_retry_after{60'000};
 
-  /// Give up with `Errc::timeout` this long after the submission; never if absent.
+  /// Give up with `Errc::timeout` this long after the submission; never if absent. No pause and no
+  /// poll goes past it: where the next poll would begin too late, the wait ends at once.
   std::optional<std::chrono::milliseconds> deadline;
 
   friend bool operator==(const PollPolicy&, const PollPolicy&) = default;
@@ -77,6 +78,11 @@ public:
   ///   `Errc::future_expired`), or `Errc::timeout` past the deadline
   [[nodiscard]] Result<std::chrono::milliseconds> after_error(Error error,
                                                               const PollMoment& moment);
+
+  /// The service works on the request after all: its 400s are counted from 0 again.
+  void forgive_bad_requests() noexcept {
+    bad_requests_ = 0;
+  }
 
   /// What is left until the deadline; cap the time limit of the next poll with it.
   [[nodiscard]] std::chrono::milliseconds

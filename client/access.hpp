@@ -3,6 +3,7 @@
 
 #include "client/rest_client.hpp"
 #include "client/runtime.hpp"
+#include "client/sample_stream.hpp"
 #include "client/sampling_client.hpp"
 #include "client/service.hpp"
 #include "client/training_client.hpp"
@@ -39,6 +40,22 @@ struct RestClient::Impl {
 
 /// Asks a runtime for a REST client and waits until it is ready.
 [[nodiscard]] Result<RestClient> make_rest_client(const std::shared_ptr<Runtime>& runtime);
+
+/// Ends the stream's actor, and so all that it has under way, with the last handle.
+struct SampleStream::Impl {
+  Impl(std::shared_ptr<Runtime> r, SampleStreamActor a)
+      : runtime(std::move(r)), actor(std::move(a)) {}
+
+  ~Impl() {
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  std::shared_ptr<Runtime> runtime;
+  SampleStreamActor actor;
+};
 
 /// Makes clients and looks into them.
 struct ClientAccess {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,13 +27,37 @@ public:
 
   /// Sets the answer; all but the first are dropped.
   void set(Result<T> answer) {
+    std::function<void()> unused;
     {
       std::lock_guard lock{mutex_};
       if (answer_)
         return;
       answer_.emplace(std::move(answer));
+      unused = std::exchange(give_up_, nullptr);
     }
     arrived_.notify_all();
+  }
+
+  /// Sets `Errc::cancelled` and tells those who work for the answer; nothing if it is there.
+  void cancel() {
+    std::function<void()> give_up;
+    {
+      std::lock_guard lock{mutex_};
+      if (answer_)
+        return;
+      answer_.emplace(fail(Errc::cancelled, what_ + " was given up by its caller"));
+      give_up = std::exchange(give_up_, nullptr);
+    }
+    arrived_.notify_all();
+    if (give_up)
+      give_up();
+  }
+
+  /// What `cancel` calls, once; forgotten with the answer.
+  void on_cancel(std::function<void()> give_up) {
+    std::lock_guard lock{mutex_};
+    if (!answer_)
+      give_up_ = std::move(give_up);
   }
 
   [[nodiscard]] bool ready() const {
@@ -69,6 +94,7 @@ private:
   mutable std::mutex mutex_;
   mutable std::condition_variable arrived_;
   std::optional<Result<T>> answer_;
+  std::function<void()> give_up_;
 };
 
 /// An answer on its way. Copies share it; it may be asked for late, often and from any thread.
@@ -77,7 +103,7 @@ private:
 template <class T>
 class Future {
 public:
-  explicit Future(std::shared_ptr<const FutureState<T>> state) : state_(std::move(state)) {}
+  explicit Future(std::shared_ptr<FutureState<T>> state) : state_(std::move(state)) {}
 
   /// Waits for the answer.
   [[nodiscard]] Result<T> get() const {
@@ -90,13 +116,23 @@ public:
     return state_->get(limit);
   }
 
+  /// Gives the call up: it is answered with `Errc::cancelled` at once, unless it is answered
+  /// already. Other calls go on.
+  ///
+  /// Nothing is sent to the service. A sample that has not been submitted never is, a result is no
+  /// longer waited for; but an operation that the service has accepted, or is about to get, takes
+  /// effect: a training operation keeps its place and its number.
+  void cancel() const {
+    state_->cancel();
+  }
+
   /// True if `get` would not wait.
   [[nodiscard]] bool ready() const {
     return state_->ready();
   }
 
 private:
-  std::shared_ptr<const FutureState<T>> state_;
+  std::shared_ptr<FutureState<T>> state_;
 };
 
 } // namespace tinkaf

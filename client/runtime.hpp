@@ -2,11 +2,13 @@
 #pragma once
 
 #include "actors/courier.hpp"
+#include "actors/open_calls.hpp"
 #include "api/client_options.hpp"
 #include "client/future.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -19,7 +21,7 @@ namespace tinkaf {
 /// An actor system with one session, and the courier that asks on behalf of plain code.
 ///
 /// Whoever holds a client holds the runtime; the last one ends it, and never is an actor.
-class Runtime {
+class Runtime : public std::enable_shared_from_this<Runtime> {
 public:
   /// Starts the actors; the session is still to be opened.
   [[nodiscard]] static Result<std::shared_ptr<Runtime>> start(ClientOptions options,
@@ -75,14 +77,26 @@ Future<T> Runtime::ask(std::string what, const Handle& whom, Args... args) {
   auto state = std::make_shared<FutureState<T>>(std::move(what), notices_);
   auto answerer = std::make_shared<Answerer<T>>(state);
   auto message = std::make_shared<std::tuple<Args...>>(std::move(args)...);
-  carry([whom, answerer, message](caf::event_based_actor* self) {
+  auto call = std::make_shared<std::uint64_t>(0); // the courier alone looks at it
+  if constexpr (takes<Handle, void(atom::cancel, std::uint64_t)>)
+    state->on_cancel(
+        [runtime = weak_from_this(), whom = caf::actor_cast<caf::actor_addr>(whom), call] {
+          if (auto alive = runtime.lock())
+            alive->carry([whom, call](caf::event_based_actor* self) {
+              if (auto client = caf::actor_cast<Handle>(whom); client && *call != 0)
+                self->send(client, atom::cancel_v, *call);
+            });
+        });
+  carry([whom, answerer, message, call](caf::event_based_actor* self) {
+    if (answerer->state->ready())
+      return; // given up before it was made
     std::apply(
         [&](auto&... xs) {
-          self->request(whom, caf::infinite, std::move(xs)...)
-              .then([answerer](T& value) { answerer->state->set(std::move(value)); },
-                    [answerer](const caf::error& error) {
-                      answerer->state->set(fail(from_caf(error)));
-                    });
+          auto request = self->request(whom, caf::infinite, std::move(xs)...);
+          *call = call_id(request);
+          request.then(
+              [answerer](T& value) { answerer->state->set(std::move(value)); },
+              [answerer](const caf::error& error) { answerer->state->set(fail(from_caf(error))); });
         },
         *message);
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/sampling_client.hpp"
 
+#include "actors/sample_stream.hpp"
 #include "client/access.hpp"
 
 namespace tinkaf {
@@ -22,6 +23,17 @@ Future<std::vector<std::optional<float>>>
 SamplingClient::compute_logprobs(ModelInput prompt) const {
   return impl_->runtime->ask<PromptLogprobs>("compute_logprobs", impl_->actor,
                                              atom::compute_logprobs_v, std::move(prompt));
+}
+
+SampleStream SamplingClient::sample_stream(SampleSource source, std::size_t room) const {
+  auto stream = impl_->runtime->system().spawn<caf::detached>(tinkaf::sample_stream, impl_->actor,
+                                                              std::move(source), room);
+  return SampleStream{
+      std::make_shared<const SampleStream::Impl>(impl_->runtime, std::move(stream))};
+}
+
+Future<std::string> SamplingClient::get_base_model() const {
+  return impl_->runtime->ask<std::string>("get_base_model", impl_->actor, atom::get_base_model_v);
 }
 
 } // namespace tinkaf

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "client/future.hpp"
+#include "client/sample_stream.hpp"
+#include "messages/sample_stream.hpp"
 #include "messages/sampling.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +28,14 @@ public:
 
   /// Log-probability of each prompt token given those before it, in nats; the first is empty.
   [[nodiscard]] Future<std::vector<std::optional<float>>> compute_logprobs(ModelInput prompt) const;
+
+  /// Samples for all requests of a source, handed out as they end.
+  /// @param source called on a thread of the stream, one call at a time, while there is room
+  /// @param room samples that may be under way or unread at a time; at least 1
+  [[nodiscard]] SampleStream sample_stream(SampleSource source, std::size_t room = 64) const;
+
+  /// The name of the model below the weights.
+  [[nodiscard]] Future<std::string> get_base_model() const;
 
 private:
   friend struct ClientAccess;

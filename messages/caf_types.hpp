@@ -7,6 +7,7 @@
 
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
+#include <caf/detail/type_list.hpp>
 #include <caf/error.hpp>
 #include <caf/make_message.hpp>
 #include <caf/replies_to.hpp>
@@ -35,6 +36,8 @@ struct ModelInfo;
 struct PollerStatus;
 struct PollJob;
 class Secret;
+struct QueueStateChange;
+struct SampleStreamNext;
 struct ServerCapabilities;
 struct TelemetryReport;
 struct TelemetryStatus;
@@ -71,6 +74,11 @@ struct HandlesImpl<void(Args...)> {
 template <class Signature>
 using Handles = typename HandlesImpl<Signature>::Type;
 
+/// True if actors of that type take that message.
+template <class Actor, class Signature>
+inline constexpr bool takes
+    = caf::detail::tl_index_of<typename Actor::signatures, Handles<Signature>>::value >= 0;
+
 } // namespace tinkaf
 
 CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
@@ -98,8 +106,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PollJob))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PollerStatuses))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PromptLogprobs))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::QueueStateChange))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SampleRequest))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SampleResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SampleStreamNext))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsForSamplerResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsOptions))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsResponse))
@@ -110,6 +120,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
 
   // Bare commands, and what tells two messages of the same values apart: at most 10 characters.
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, acquire, "acquire")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, back_off, "backoff")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, cancel, "cancel")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, capabilities, "servercaps")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, close, "close")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, compute_logprobs, "logprobs")
@@ -121,6 +133,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, flush, "flush")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward, "forward")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward_backward, "fwdbwd")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_base_model, "basemodel")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_info, "getinfo")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_sampler, "getsampler")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, heartbeat, "heartbeat")
@@ -129,7 +142,9 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, json_only, "jsononly")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, load_state, "loadstate")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, lost, "lost")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, look, "look")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, max_pause, "maxpause")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, next, "next")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, open, "open")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poll, "poll")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poller_supervisor, "pollersup")
@@ -174,8 +189,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::OptimStepResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PollJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PollerStatuses)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PromptLogprobs)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::QueueStateChange)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SampleRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SampleResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SampleStreamNext)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsForSamplerResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsOptions)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsResponse)

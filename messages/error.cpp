@@ -11,36 +11,29 @@ namespace tinkaf {
 
 namespace {
 
-struct Row {
-  Errc code;
-  const char* name;
-  ErrorCategory category;
-  bool retryable;
-};
-
 // The one table of kinds; its order is that of the enumeration.
 constexpr auto rows = std::array{
-    Row{Errc::none, "none", ErrorCategory::unknown, false},
-    Row{Errc::invalid_argument, "invalid_argument", ErrorCategory::user, false},
-    Row{Errc::unauthenticated, "unauthenticated", ErrorCategory::user, false},
-    Row{Errc::permission_denied, "permission_denied", ErrorCategory::user, false},
-    Row{Errc::not_found, "not_found", ErrorCategory::user, false},
-    Row{Errc::conflict, "conflict", ErrorCategory::user, false},
-    Row{Errc::rate_limited, "rate_limited", ErrorCategory::server, true},
-    Row{Errc::payment_required, "payment_required", ErrorCategory::user, false},
-    Row{Errc::connection, "connection", ErrorCategory::server, true},
-    Row{Errc::timeout, "timeout", ErrorCategory::unknown, true},
-    Row{Errc::server_error, "server_error", ErrorCategory::server, true},
-    Row{Errc::future_expired, "future_expired", ErrorCategory::server, false},
-    Row{Errc::request_failed, "request_failed", ErrorCategory::unknown, false},
-    Row{Errc::protocol_error, "protocol_error", ErrorCategory::server, false},
-    Row{Errc::cancelled, "cancelled", ErrorCategory::unknown, false},
-    Row{Errc::gave_up, "gave_up", ErrorCategory::unknown, false},
-    Row{Errc::io_error, "io_error", ErrorCategory::user, false},
-    Row{Errc::internal, "internal", ErrorCategory::unknown, false},
+    ErrorKind{Errc::none, "none", ErrorCategory::unknown, false},
+    ErrorKind{Errc::invalid_argument, "invalid_argument", ErrorCategory::user, false},
+    ErrorKind{Errc::unauthenticated, "unauthenticated", ErrorCategory::user, false},
+    ErrorKind{Errc::permission_denied, "permission_denied", ErrorCategory::user, false},
+    ErrorKind{Errc::not_found, "not_found", ErrorCategory::user, false},
+    ErrorKind{Errc::conflict, "conflict", ErrorCategory::user, false},
+    ErrorKind{Errc::rate_limited, "rate_limited", ErrorCategory::server, true},
+    ErrorKind{Errc::payment_required, "payment_required", ErrorCategory::user, false},
+    ErrorKind{Errc::connection, "connection", ErrorCategory::server, true},
+    ErrorKind{Errc::timeout, "timeout", ErrorCategory::unknown, true},
+    ErrorKind{Errc::server_error, "server_error", ErrorCategory::server, true},
+    ErrorKind{Errc::future_expired, "future_expired", ErrorCategory::server, false},
+    ErrorKind{Errc::request_failed, "request_failed", ErrorCategory::unknown, false},
+    ErrorKind{Errc::protocol_error, "protocol_error", ErrorCategory::server, false},
+    ErrorKind{Errc::cancelled, "cancelled", ErrorCategory::unknown, false},
+    ErrorKind{Errc::gave_up, "gave_up", ErrorCategory::unknown, false},
+    ErrorKind{Errc::io_error, "io_error", ErrorCategory::user, false},
+    ErrorKind{Errc::internal, "internal", ErrorCategory::unknown, false},
 };
 
-const Row& row_of(Errc code) noexcept {
+const ErrorKind& row_of(Errc code) noexcept {
   auto index = static_cast<std::size_t>(code);
   return index < rows.size() ? rows[index] : rows.back();
 }
@@ -88,16 +81,32 @@ ErrorCategory default_category(Errc code) noexcept {
   return row_of(code).category;
 }
 
+std::span<const ErrorKind> error_kinds() noexcept {
+  return rows;
+}
+
 bool is_retryable(Errc code) noexcept {
   return row_of(code).retryable;
+}
+
+bool is_retryable(const Error& error) noexcept {
+  return error.should_retry.value_or(is_retryable(error.code) && !is_user_error(error));
+}
+
+bool is_user_error(const Error& error) noexcept {
+  return error.category == ErrorCategory::user;
 }
 
 Errc errc_from_http_status(int status) noexcept {
   switch (status) {
   case 400:
+  case 405:
+  case 411:
   case 413:
+  case 414:
   case 415:
   case 422:
+  case 431:
     return Errc::invalid_argument;
   case 401:
     return Errc::unauthenticated;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -65,7 +66,9 @@ struct Error {
 
   ErrorCategory category = ErrorCategory::unknown;
 
-  /// The service's name for the request; empty if it never got one.
+  /// By what the service finds the request: the id of its future; before it has one,
+  /// `x-request-id …` from the header of the reply or `idempotency key …` of the call. Empty if
+  /// nothing was sent.
   std::string request_id;
 
   /// HTTP status of the last reply; 0 if there was none.
@@ -112,11 +115,33 @@ using Result = tl::expected<T, Error>;
 /// Reads "user" or "server" in any case; all else is `unknown`.
 [[nodiscard]] ErrorCategory parse_error_category(std::string_view text) noexcept;
 
+/// What there is to know of one kind of error; docs/errors.md is this table for people.
+struct ErrorKind {
+  Errc code = Errc::none;
+  const char* name = "";
+
+  /// Whose fault it is where the service has not said so.
+  ErrorCategory category = ErrorCategory::unknown;
+
+  /// The same call may succeed later without being changed.
+  bool retryable = false;
+};
+
+/// All kinds, in the order of `Errc`.
+[[nodiscard]] std::span<const ErrorKind> error_kinds() noexcept;
+
 /// Whose fault `code` is where the service has not said so.
 [[nodiscard]] ErrorCategory default_category(Errc code) noexcept;
 
 /// True if the same call may succeed later without being changed.
 [[nodiscard]] bool is_retryable(Errc code) noexcept;
+
+/// The same of one error: the service's own word counts more than its kind, and what is the
+/// caller's fault never passes by itself.
+[[nodiscard]] bool is_retryable(const Error& error) noexcept;
+
+/// True if the caller has to change something: the call, the key, the account, a file.
+[[nodiscard]] bool is_user_error(const Error& error) noexcept;
 
 /// Maps a non-2xx HTTP status to a code.
 [[nodiscard]] Errc errc_from_http_status(int status) noexcept;

@@ -4,7 +4,9 @@
 #include "messages/sampling.hpp"
 #include "messages/training.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -73,6 +75,22 @@ struct UnloadModelResponse {
 
   friend bool operator==(const UnloadModelResponse&, const UnloadModelResponse&) = default;
 };
+
+/// An operation's queue state is not what it was, or has another reason.
+struct QueueStateChange {
+  std::string request_id;
+  RequestType type = RequestType::forward_backward;
+  QueueState state = QueueState::unknown;
+
+  /// The service's own words; may be empty.
+  std::string reason;
+
+  friend bool operator==(const QueueStateChange&, const QueueStateChange&) = default;
+};
+
+/// Takes the changes of all operations, those of one in their order; called from any thread, must
+/// not block.
+using QueueStateSink = std::function<void(const QueueStateChange&)>;
 
 /// Result of any future; which alternative follows from its `RequestType`.
 using FutureValue

@@ -7,6 +7,7 @@
 #include "messages/linear_loss.hpp"
 #include "messages/poll_job.hpp"
 #include "messages/rest_caf_types.hpp"
+#include "messages/sample_stream.hpp"
 #include "messages/sampling.hpp"
 #include "messages/session.hpp"
 #include "messages/telemetry.hpp"
@@ -90,6 +91,14 @@ using PollerActor = caf::typed_actor<
 /// One job of a poller supervisor.
 struct PollerStatus {
   std::string request_id;
+  RequestType type = RequestType::forward_backward;
+
+  /// Who waits, and for which of its calls.
+  caf::actor_addr caller;
+  std::uint64_t call = 0;
+
+  QueueState queue_state = QueueState::unknown;
+  std::string queue_state_reason;
 
   /// Who polls; invalid between a crash and the restart.
   PollerActor poller;
@@ -104,17 +113,51 @@ using PollerSupervisorActor = caf::typed_actor<
     Handles<FutureValue(PollJob)>,
     // Tells what is being waited for.
     Handles<PollerStatuses(atom::status)>,
+    // Gives up what the sender waits for under this `PollJob::call`; answers it with
+    // `Errc::cancelled` and tells the service nothing.
+    Handles<void(atom::cancel, std::uint64_t)>,
+    // INTERNAL: a poller has seen its operation's queue state change.
+    Handles<void(QueueStateChange)>,
     // INTERNAL: the pause before a poller's restart is over.
     Handles<void(atom::restart, std::uint64_t)>>;
 
-/// Draws from one set of weights.
+/// Lets samples be submitted: not too many at once, and none while the service asks to slow down.
+/// One for all sampling clients of a session. What one holds comes back when it ends.
+using SamplingGateActor = caf::typed_actor<
+    // Asks to submit a sample of that estimated size in bytes; answers with the name of the grant
+    // once it may be submitted.
+    Handles<std::uint64_t(atom::acquire, std::int64_t)>,
+    // The service refused that submission for the moment and asked for that wait (0 for none):
+    // nobody submits meanwhile. Answers true once it may be tried again.
+    Handles<bool(atom::back_off, std::uint64_t, caf::timespan)>,
+    // The submission is over.
+    Handles<void(atom::release, std::uint64_t)>,
+    // Sets the bytes that may be on their way at a time.
+    Handles<void(atom::resize, std::int64_t)>,
+    // INTERNAL: a grant's wait is over, or with 0 that of the queue.
+    Handles<void(atom::look, std::uint64_t)>>;
+
+/// Draws from one set of weights. Gives up the samples of an asker that has ended.
 using SamplingClientActor = caf::typed_actor<
     // Opens the sampling session; answers with its id.
     Handles<std::string(atom::open)>,
     // Asks for continuations; calls run side by side.
     Handles<SampleResponse(SampleRequest)>,
     // Log-probability of each prompt token; the first is empty.
-    Handles<PromptLogprobs(atom::compute_logprobs, ModelInput)>>;
+    Handles<PromptLogprobs(atom::compute_logprobs, ModelInput)>,
+    // The name of the model below the weights.
+    Handles<std::string(atom::get_base_model)>,
+    // Gives up the call that the sender made by the request of this id (see `call_id`).
+    Handles<void(atom::cancel, std::uint64_t)>,
+    // INTERNAL: the pause before a sample is submitted again is over.
+    Handles<void(atom::restart, std::uint64_t)>,
+    // INTERNAL: time to see whether samples still end.
+    Handles<void(atom::look)>>;
+
+/// Draws samples for a source of requests, some at a time; see `sample_stream`.
+using SampleStreamActor = caf::typed_actor<
+    // The next sample that has ended, in the order in which they end; an empty one behind the last.
+    Handles<SampleStreamNext(atom::next)>>;
 
 /// Reads and manages what the service keeps: runs, checkpoints, sessions, usage. Needs no session.
 /// Arguments are checked before anything is sent.
@@ -215,6 +258,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_handles, caf::id_block::tinkaf::end)
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::PollerSupervisorActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::RestClientActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::SamplingClientActor))
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::SamplingGateActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TelemetryActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::TrainingClientActor))
 

@@ -4,6 +4,7 @@
 #include "messages/future.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 
 namespace tinkaf {
@@ -18,6 +19,9 @@ struct PollJob {
 
   /// How long the submission took.
   std::optional<std::chrono::microseconds> roundtrip;
+
+  /// Which call of the asker it belongs to, for its own use: what it gives up by.
+  std::uint64_t call = 0;
 };
 
 } // namespace tinkaf

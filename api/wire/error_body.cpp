@@ -125,6 +125,8 @@ Error read_error(std::string_view what, const HttpResponse& response,
   Error error{.code = errc_from_http_status(response.status), .http_status = response.status};
   error.category = default_category(error.code);
   error.retry_after = read_retry_after(response, now);
+  if (const auto* id = response.header("x-request-id"))
+    error.request_id = "x-request-id " + excerpt(replace_invalid_utf8(trim(*id)), 80);
   if (const auto* verdict = response.header("x-should-retry")) {
     if (equals_ignoring_case(trim(*verdict), "true"))
       error.should_retry = true;

@@ -14,8 +14,8 @@ namespace tinkaf::wire {
 ///
 /// The message is the service's own text where there is one (`detail` as text or as the list of a
 /// validator, `message`, `error`, or the plain body), at most about 2000 characters. Also read:
-/// `category`, `request_id`, `retry-after-ms`, `retry-after` (seconds or a date) and
-/// `x-should-retry`. A 400 without a body comes from a proxy at the edge and is
+/// `category`, `request_id` (else `x-request-id`), `retry-after-ms`, `retry-after` (seconds or a
+/// date) and `x-should-retry`. A 400 without a body comes from a proxy at the edge and is
 /// `Errc::connection`. Nothing of the request is repeated.
 ///
 /// @param what the call, for the message, for example "create_model"

@@ -80,11 +80,8 @@ Result<FuturePoll> read_json_poll(RequestType type, const HttpResponse& response
     return pending_from(*body, response);
   if (status == "complete_metadata") {
     const auto* size = find_member(*body, "response_payload_size");
-    if (size != nullptr && (!size->IsInt64() || size->GetInt64() < 0))
-      return fail(Errc::protocol_error,
-                  what + ": `response_payload_size` must be an integer of at least 0, got "
-                      + dump(*size));
-    return FutureTooLarge{size != nullptr ? size->GetInt64() : 0};
+    auto told = size != nullptr && size->IsInt64() && size->GetInt64() > 0;
+    return FutureTooLarge{told ? size->GetInt64() : 0};
   }
   if (status == "failed")
     return FutureFailed{.error = "the service gave no reason",

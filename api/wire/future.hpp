@@ -19,7 +19,8 @@ struct EncodedBody {
 ///
 /// Understands both result formats, `{"type": "try_again"}`, `{"status": "complete_metadata"}`,
 /// `{"error", "category"}`, and `{"status": "pending" | "completed" | "failed"}` of other services.
-/// A field `error` is a failure whatever else is there.
+/// A field `error` is a failure whatever else is there; a missing, negative or odd
+/// `response_payload_size` counts as 0.
 ///
 /// @returns `Errc::protocol_error` for anything else, with the HTTP status
 [[nodiscard]] Result<FuturePoll> read_future(RequestType type, const HttpResponse& response);

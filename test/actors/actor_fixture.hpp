@@ -80,6 +80,18 @@ public:
     return ask_as<T>(asker_, whom, std::move(args)...);
   }
 
+  /// Sends a message in the name of `asker`, without running anything.
+  template <class Handle, class... Args>
+  void tell_as(const caf::actor& asker, const Handle& whom, Args... args) {
+    CourierTask task = [=](caf::event_based_actor* self) { self->send(whom, args...); };
+    caf::anon_send(asker, std::move(task));
+  }
+
+  /// The one who asks by `ask`.
+  [[nodiscard]] const caf::actor& asker() const noexcept {
+    return asker_;
+  }
+
   /// Runs all that is ready; the clock stands still.
   void run() {
     while (scheduler_.try_run_once()) {

@@ -184,11 +184,22 @@ TEST_CASE_METHOD(Fixture, "A lost session fails what needs it, and nothing else"
   caf::anon_send(http, atom::lost_v, lost);
   run();
   REQUIRE(open->has_value());
-  CHECK((*open)->error() == lost);
+  CHECK((*open)->error().message == lost.message);
   CHECK(transport->aborted.size() == 1);
   CHECK_FALSE(other->has_value());
   auto late = call();
   REQUIRE(late->has_value());
   CHECK((*late)->error() == lost);
   CHECK(transport->sent.size() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "A failed call is named by the service's word for it, else by its key",
+                 "[actors][http]") {
+  replies = {test::json(422, R"({"detail":"no"})"),
+             test::json(422, R"({"detail":"no"})", {{"x-request-id", "edge-7"}})};
+  auto unnamed = call();
+  auto named = call();
+  auto key = test::header(transport->sent[0].request.headers, "X-Idempotency-Key");
+  CHECK((*unnamed)->error().request_id == "idempotency key " + key);
+  CHECK((*named)->error().request_id == "x-request-id edge-7");
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,9 @@ public:
   SessionSettings settings;
   std::vector<Notice> notices;
   std::map<std::string, std::string> results;
+
+  /// Requests whose results the service has dropped.
+  std::set<std::string> expired;
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>(
       [this](const HttpRequest& request) { return script(request); });
   HttpActor http;
@@ -101,6 +105,9 @@ private:
     if (request.path == path(Endpoint::retrieve_future)) {
       if (request.body->find("\"create\"") != std::string::npos)
         return json(200, R"({"model_id":"model-1"})");
+      for (const auto& request_id : expired)
+        if (request.body->find('"' + request_id + '"') != std::string::npos)
+          return json(410, R"({"detail":"gone"})");
       for (const auto& [request_id, body] : results)
         if (request.body->find('"' + request_id + '"') != std::string::npos)
           return json(200, body);

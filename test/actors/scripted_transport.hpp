@@ -4,6 +4,7 @@
 #include "actors/http_transport.hpp"
 #include "messages/error.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,7 +38,7 @@ public:
     if (answer)
       callback(std::move(*answer));
     else
-      open_.emplace(id, std::pair{request.path, std::move(callback)});
+      open_.emplace(id, std::pair{request, std::move(callback)});
     return id;
   }
 
@@ -46,10 +47,12 @@ public:
     open_.erase(id);
   }
 
-  /// Answers the oldest open request to `path`; false if there is none.
-  bool answer(const std::string& path, Result<HttpResponse> response) {
+  /// Answers the oldest open request to `path` whose body has `text`; false if there is none.
+  bool answer(const std::string& path, Result<HttpResponse> response,
+              const std::string& text = {}) {
     for (auto i = open_.begin(); i != open_.end(); ++i) {
-      if (i->second.first != path)
+      const auto& request = i->second.first;
+      if (request.path != path || (!text.empty() && request.body->find(text) == std::string::npos))
         continue;
       auto callback = std::move(i->second.second);
       open_.erase(i);
@@ -63,13 +66,19 @@ public:
     return open_.size();
   }
 
+  /// Open requests to `path`.
+  [[nodiscard]] std::size_t open_count(const std::string& path) const {
+    return static_cast<std::size_t>(std::count_if(
+        open_.begin(), open_.end(), [&](const auto& x) { return x.second.first.path == path; }));
+  }
+
   std::vector<Sent> sent;
   std::set<std::uint64_t> aborted;
 
 private:
   Script script_;
   std::uint64_t last_id_ = 0;
-  std::map<std::uint64_t, std::pair<std::string, HttpClient::Callback>> open_;
+  std::map<std::uint64_t, std::pair<HttpRequest, HttpClient::Callback>> open_;
 };
 
 /// A JSON answer.

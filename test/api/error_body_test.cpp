@@ -86,3 +86,13 @@ TEST_CASE("Dates of headers are read strictly", "[api][error]") {
                            "Sun, -6 Nov 1994 08:49:37 GMT"})
     CHECK_FALSE(wire::parse_http_date(text).has_value());
 }
+
+TEST_CASE("A refusal is named by the body's request id, else by the header's", "[api][error]") {
+  auto response = HttpResponse{
+      .status = 422, .headers = {{"x-request-id", "edge-7"}}, .body = R"({"detail":"no"})"};
+  CHECK(wire::read_error("asample", response).request_id == "x-request-id edge-7");
+  response.body = R"({"detail":"no","request_id":"req-1"})";
+  CHECK(wire::read_error("asample", response).request_id == "req-1");
+  response = {.status = 400, .headers = {{"x-request-id", "edge-7"}}, .body = {}};
+  CHECK(wire::read_error("asample", response).request_id == "x-request-id edge-7");
+}

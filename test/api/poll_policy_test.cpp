@@ -107,6 +107,7 @@ TEST_CASE("A deadline ends the waiting and caps the polls", "[api][poll]") {
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().code == Errc::timeout);
   CHECK(result.error().http_status == 429);
+  CHECK(result.error().should_retry == false);
 }
 
 TEST_CASE("Bad poll settings are named", "[api][poll]") {
