@@ -41,3 +41,25 @@ TEST_CASE("A future wakes all who wait for it", "[client][future]") {
     thread.join();
   CHECK(seen == std::vector<int>(4, 5));
 }
+
+TEST_CASE("A future that is given up is answered, and tells those at work once",
+          "[client][future][cancel]") {
+  auto state = std::make_shared<FutureState<int>>("sample");
+  int told = 0;
+  state->on_cancel([&told] { ++told; });
+  auto future = Future<int>{state};
+  future.cancel();
+  future.cancel();
+  state->set(7);
+  CHECK(told == 1);
+  auto result = future.get();
+  REQUIRE_FALSE(result.has_value());
+  CHECK(result.error().code == Errc::cancelled);
+
+  auto done = std::make_shared<FutureState<int>>("sample");
+  done->on_cancel([&told] { ++told; });
+  done->set(7);
+  Future<int>{done}.cancel();
+  CHECK(told == 1);
+  CHECK(Future<int>{done}.get().value() == 7);
+}
