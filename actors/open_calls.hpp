@@ -2,6 +2,8 @@
 #pragma once
 
 #include "actors/holders.hpp"
+#include "actors/owed.hpp"
+#include "messages/interfaces.hpp"
 
 #include <caf/actor_addr.hpp>
 #include <caf/actor_cast.hpp>
@@ -11,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -23,12 +26,31 @@ template <class ResponseHandle>
   return handle.id().request_id().integer_value();
 }
 
-/// The calls that an actor has yet to answer. An asker can give one up; those of an asker that has
-/// ended are given up by themselves.
+/// The calls that an actor has yet to answer, so that their askers can give them up.
 template <class Self>
 class OpenCalls {
 public:
-  explicit OpenCalls(Self* self) : askers_(self) {}
+  /// @param watch monitor the askers, to give up the calls of one that ends (see `on_down`)
+  OpenCalls(Self* self, bool watch) : self_(self), watch_(watch), askers_(self) {}
+
+  /// Starts to owe an answer that the asker can give up: then it is `Errc::cancelled`, and polls
+  /// for it stop.
+  /// @param call gets the call's number, for `PollJob::call`
+  template <class T>
+  [[nodiscard]] Owed<T> owe(const PollerSupervisorActor& pollers, std::uint64_t& call) {
+    auto answer = tinkaf::owe<T>(self_);
+    auto promise = answer.promise();
+    call = add(static_cast<caf::response_promise&>(promise),
+               [this, pollers, fail = answer.failer()](std::uint64_t number) {
+                 self_->send(pollers, atom::cancel_v, number);
+                 fail({Errc::cancelled, "the call was given up by its caller"});
+               });
+    answer.when_settled([alive = std::weak_ptr<const bool>{alive_}, this, number = call] {
+      if (!alive.expired())
+        remove(number);
+    });
+    return answer;
+  }
 
   /// Notes a call.
   /// @param give_up called with the call's number, at most once and not after `remove`
@@ -38,7 +60,8 @@ public:
     auto number = ++last_;
     auto request = Request{caf::actor_cast<caf::actor_addr>(promise.source()),
                            promise.id().request_id().integer_value()};
-    askers_.add(promise.source());
+    if (watch_)
+      askers_.add(promise.source());
     by_request_.emplace(request, number);
     calls_.emplace(number, Call{std::move(request), std::move(give_up)});
     return number;
@@ -50,7 +73,8 @@ public:
     if (node.empty())
       return;
     by_request_.erase(node.mapped().request);
-    askers_.remove(node.mapped().request.first);
+    if (watch_)
+      askers_.remove(node.mapped().request.first);
   }
 
   /// The number of a call, or 0 if it is answered.
@@ -90,10 +114,15 @@ private:
     action(number);
   }
 
+  Self* self_;
+  bool watch_;
   Holders<Self> askers_;
   std::map<std::uint64_t, Call> calls_;
   std::map<Request, std::uint64_t> by_request_;
   std::uint64_t last_ = 0;
+
+  /// Ends with this object, which answers may outlive.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 } // namespace tinkaf

@@ -5,6 +5,7 @@
 
 #include <caf/typed_response_promise.hpp>
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -23,13 +24,24 @@ public:
       : debt_(std::make_shared<Debt>(std::move(promise))) {}
 
   void deliver(T value) const {
-    if (debt_->promise.pending())
-      debt_->promise.deliver(std::move(value));
+    debt_->settle(std::move(value));
   }
 
   void fail(Error error) const {
-    if (debt_->promise.pending())
-      debt_->promise.deliver(to_caf(std::move(error)));
+    debt_->settle(to_caf(std::move(error)));
+  }
+
+  /// Calls `action` once the answer has been given, whatever it is.
+  void when_settled(std::function<void()> action) const {
+    debt_->settled = std::move(action);
+  }
+
+  /// What fails the answer if it is still owed, without owing it.
+  [[nodiscard]] std::function<void(Error)> failer() const {
+    return [weak = std::weak_ptr<Debt>{debt_}](Error error) {
+      if (auto debt = weak.lock())
+        debt->settle(to_caf(std::move(error)));
+    };
   }
 
   /// Delivers the value or the error.
@@ -50,15 +62,23 @@ private:
     explicit Debt(caf::typed_response_promise<T> x) : promise(std::move(x)) {}
 
     ~Debt() {
-      if (promise.pending())
-        promise.deliver(
-            to_caf({Errc::cancelled, "the client was shut down before an answer came"}));
+      settle(to_caf({Errc::cancelled, "the client was shut down before an answer came"}));
+    }
+
+    template <class Answer>
+    void settle(Answer answer) {
+      if (!promise.pending())
+        return;
+      promise.deliver(std::move(answer));
+      if (auto action = std::exchange(settled, nullptr))
+        action();
     }
 
     Debt(const Debt&) = delete;
     Debt& operator=(const Debt&) = delete;
 
     caf::typed_response_promise<T> promise;
+    std::function<void()> settled;
   };
 
   std::shared_ptr<Debt> debt_;

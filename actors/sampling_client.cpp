@@ -123,29 +123,31 @@ void SamplingClientState::sample(SampleRequest request, bool guarded,
                              .guarded = guarded,
                              .grant = {},
                              .call = {}});
+  if (!guarded)
+    return run(id);
   waiting.push_back(id);
   run_waiting();
 }
 
 void SamplingClientState::run_waiting() {
-  while (!waiting.empty()) {
-    auto* next = find(waiting.front());
-    if (next != nullptr && next->guarded
-        && running >= context.config.sample_max_concurrent_requests)
-      return;
+  while (!waiting.empty() && running < context.config.sample_max_concurrent_requests) {
     auto id = waiting.front();
     waiting.pop_front();
-    if (next == nullptr)
-      continue; // given up meanwhile
-    next->running = true;
-    if (next->guarded && running++ == 0)
-      last_progress = self->clock().now();
-    if (!looking && context.config.sample_enable_stuck_detection) {
-      looking = true;
-      self->delayed_send(self, context.sampling.progress_timeout, atom::look_v);
-    }
-    ask_gate(id);
+    if (find(id) != nullptr) // not given up meanwhile
+      run(id);
   }
+}
+
+void SamplingClientState::run(std::uint64_t id) {
+  auto& sample = samples.at(id);
+  sample.running = true;
+  if (sample.guarded && running++ == 0)
+    last_progress = self->clock().now();
+  if (!looking && context.config.sample_enable_stuck_detection) {
+    looking = true;
+    self->delayed_send(self, context.sampling.progress_timeout, atom::look_v);
+  }
+  ask_gate(id);
 }
 
 void SamplingClientState::look_for_progress() {

@@ -50,7 +50,7 @@ struct SamplingClientState {
     std::optional<HttpCall> call;
   };
 
-  explicit SamplingClientState(SelfPointer ptr) : self(ptr), calls(ptr) {}
+  explicit SamplingClientState(SelfPointer ptr) : self(ptr), calls(ptr, true) {}
 
   caf::typed_response_promise<std::string> open();
   caf::typed_response_promise<std::string> get_base_model();
@@ -59,6 +59,7 @@ struct SamplingClientState {
   void sample(SampleRequest request, bool guarded, const caf::response_promise& call, Done done);
 
   void run_waiting();
+  void run(std::uint64_t id);
   void ask_gate(std::uint64_t id);
   void submit(std::uint64_t id, std::uint64_t grant);
   void post(std::uint64_t id);

@@ -299,7 +299,8 @@ Error SubmitLane::explain_failure() const {
 void SubmitLane::await_result(std::size_t part, FutureRef future,
                               std::chrono::steady_clock::duration roundtrip) {
   auto job = PollJob{std::move(future), active_->turn.parts[part].type, self_->clock().now(),
-                     std::chrono::duration_cast<std::chrono::microseconds>(roundtrip)};
+                     std::chrono::duration_cast<std::chrono::microseconds>(roundtrip),
+                     active_->turn.call};
   self_->request(settings_.pollers, caf::infinite, std::move(job))
       .then([collector = active_->collector,
              part](FutureValue& value) { collector->on_value(part, std::move(value)); },

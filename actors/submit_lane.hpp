@@ -38,6 +38,9 @@ struct SubmitTurn {
   /// the actor ends before.
   std::function<void(Result<std::vector<FutureValue>>)> done;
 
+  /// `PollJob::call` of its results.
+  std::uint64_t call = 0;
+
   /// Set if the operation has a second turn, which depends on the results of this one: nothing
   /// behind this turn begins before `resume` is called with the same number.
   std::uint64_t holder = 0;

@@ -35,7 +35,8 @@ std::function<void(Result<T>)> settle(const Owed<T>& answer) {
 
 template <class T>
 void TrainingClientState::submit(RequestType type, decltype(SubmitPart::encode) encode,
-                                 std::function<void(Result<T>)> done, bool numbered) {
+                                 std::function<void(Result<T>)> done, std::uint64_t call,
+                                 bool numbered) {
   // What cannot be built is told at once, not when its turn comes.
   if (auto trial = encode(0, lane->target()); !trial)
     return done(fail(std::move(trial.error())));
@@ -46,13 +47,16 @@ void TrainingClientState::submit(RequestType type, decltype(SubmitPart::encode) 
       return done(std::move(*value));
     done(fail(Errc::protocol_error, "the result is that of another operation"));
   };
-  lane->add(
-      {.parts = {{type, std::move(encode)}}, .numbered = numbered, .done = std::move(finish)});
+  lane->add({.parts = {{type, std::move(encode)}},
+             .numbered = numbered,
+             .done = std::move(finish),
+             .call = call});
 }
 
 caf::typed_response_promise<ForwardBackwardOutput>
 TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only) {
-  auto answer = owe<ForwardBackwardOutput>(self);
+  std::uint64_t call = 0;
+  auto answer = calls.owe<ForwardBackwardOutput>(context.pollers, call);
   if (auto checked = check_batch(input); !checked) {
     answer.fail(std::move(checked.error()));
     return answer.promise();
@@ -62,6 +66,7 @@ TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only
       = forward_only ? operations::send_forward_request : operations::send_forward_backward_request;
   auto shared = std::make_shared<const ForwardBackwardInput>(std::move(input));
   SubmitTurn turn;
+  turn.call = call;
   for (const auto& chunk : plan_chunks(*shared->data, ChunkLimits::from(context.config))) {
     auto slice = BatchSlice{shared->data, chunk.first, chunk.last};
     turn.parts.push_back({.type = type,
@@ -89,49 +94,53 @@ TrainingClientState::custom_loss(Batch data, CustomLossFn loss) {
 
 caf::typed_response_promise<OptimStepResponse>
 TrainingClientState::optim_step(const AdamParams& params) {
-  auto answer = owe<OptimStepResponse>(self);
+  std::uint64_t call = 0;
+  auto answer = calls.owe<OptimStepResponse>(context.pollers, call);
   submit<OptimStepResponse>(
       RequestType::optim_step,
       [params](std::int64_t seq_id, const Target& target) {
         return operations::send_optim_step_request(params, seq_id, target);
       },
-      settle(answer));
+      settle(answer), call);
   return answer.promise();
 }
 
 caf::typed_response_promise<SaveWeightsResponse>
 TrainingClientState::save_state(std::string checkpoint, SaveWeightsOptions options) {
-  auto answer = owe<SaveWeightsResponse>(self);
+  std::uint64_t call = 0;
+  auto answer = calls.owe<SaveWeightsResponse>(context.pollers, call);
   submit<SaveWeightsResponse>(
       RequestType::save_weights,
       [checkpoint = std::move(checkpoint), options](std::int64_t seq_id, const Target& target) {
         return operations::send_save_state_request(checkpoint, options, seq_id, target);
       },
-      settle(answer));
+      settle(answer), call);
   return answer.promise();
 }
 
 caf::typed_response_promise<LoadWeightsResponse>
 TrainingClientState::load_state(std::string path, bool with_optimizer) {
-  auto answer = owe<LoadWeightsResponse>(self);
+  std::uint64_t call = 0;
+  auto answer = calls.owe<LoadWeightsResponse>(context.pollers, call);
   submit<LoadWeightsResponse>(
       RequestType::load_weights,
       [path = std::move(path), with_optimizer](std::int64_t seq_id, const Target& target) {
         return operations::send_load_state_request(path, with_optimizer, {}, seq_id, target);
       },
-      settle(answer));
+      settle(answer), call);
   return answer.promise();
 }
 
 void TrainingClientState::save_weights_for_sampler(
-    operations::SamplerSave save, std::function<void(Result<SaveWeightsForSamplerResponse>)> done) {
-  auto queue = [this, done](operations::SamplerSave wanted) {
+    operations::SamplerSave save, std::function<void(Result<SaveWeightsForSamplerResponse>)> done,
+    std::uint64_t call) {
+  auto queue = [this, done, call](operations::SamplerSave wanted) {
     submit<SaveWeightsForSamplerResponse>(
         RequestType::save_weights_for_sampler,
         [wanted = std::move(wanted)](std::int64_t seq_id, const Target& target) {
           return operations::send_save_weights_for_sampler_request(wanted, seq_id, target);
         },
-        done);
+        done, call);
   };
   if (!save.needs_number())
     return queue(std::move(save));
@@ -146,17 +155,21 @@ void TrainingClientState::save_weights_for_sampler(
 
 caf::typed_response_promise<SamplingClientActor>
 TrainingClientState::save_weights_and_get_sampling_client() {
-  auto answer = owe<SamplingClientActor>(self);
-  save_weights_for_sampler({}, [this, answer](Result<SaveWeightsForSamplerResponse> saved) {
-    if (!saved)
-      return answer.fail(std::move(saved.error()));
-    auto spec = operations::start_sampling_client_from_save(*saved);
-    if (!spec)
-      return answer.fail(std::move(spec.error()));
-    self->request(context.session, caf::infinite, std::move(*spec))
-        .then([answer](const SamplingClientActor& client) { answer.deliver(client); },
-              [answer](const caf::error& error) { answer.fail(from_caf(error)); });
-  });
+  std::uint64_t call = 0;
+  auto answer = calls.owe<SamplingClientActor>(context.pollers, call);
+  save_weights_for_sampler(
+      {},
+      [this, answer](Result<SaveWeightsForSamplerResponse> saved) {
+        if (!saved)
+          return answer.fail(std::move(saved.error()));
+        auto spec = operations::start_sampling_client_from_save(*saved);
+        if (!spec)
+          return answer.fail(std::move(spec.error()));
+        self->request(context.session, caf::infinite, std::move(*spec))
+            .then([answer](const SamplingClientActor& client) { answer.deliver(client); },
+                  [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+      },
+      call);
   return answer.promise();
 }
 
@@ -176,13 +189,14 @@ caf::typed_response_promise<ModelInfo> TrainingClientState::get_info() {
 }
 
 caf::typed_response_promise<UnloadModelResponse> TrainingClientState::unload() {
-  auto answer = owe<UnloadModelResponse>(self);
+  std::uint64_t call = 0;
+  auto answer = calls.owe<UnloadModelResponse>(context.pollers, call);
   submit<UnloadModelResponse>(
       RequestType::unload_model,
       [](std::int64_t, const Target& target) -> Result<HttpCall> {
         return operations::unload_model_request(target);
       },
-      settle(answer), false);
+      settle(answer), call, false);
   return answer.promise();
 }
 
@@ -218,19 +232,26 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
         return self->state.load_state(std::move(path), with_optimizer);
       },
       [self](atom::save_for_sampler, std::string& checkpoint, const SaveWeightsOptions& options) {
-        auto answer = owe<SaveWeightsForSamplerResponse>(self);
-        self->state.save_weights_for_sampler({.path = std::move(checkpoint), .options = options},
-                                             settle(answer));
+        auto& client = self->state;
+        std::uint64_t call = 0;
+        auto answer = client.calls.owe<SaveWeightsForSamplerResponse>(client.context.pollers, call);
+        client.save_weights_for_sampler({.path = std::move(checkpoint), .options = options},
+                                        settle(answer), call);
         return answer.promise();
       },
       [self](atom::save_for_sampler) {
-        auto answer = owe<SaveWeightsForSamplerResponse>(self);
-        self->state.save_weights_for_sampler({}, settle(answer));
+        auto& client = self->state;
+        std::uint64_t call = 0;
+        auto answer = client.calls.owe<SaveWeightsForSamplerResponse>(client.context.pollers, call);
+        client.save_weights_for_sampler({}, settle(answer), call);
         return answer.promise();
       },
       [self](atom::get_sampler) { return self->state.save_weights_and_get_sampling_client(); },
       [self](atom::get_info) { return self->state.get_info(); },
       [self](atom::unload) { return self->state.unload(); },
+      [self](atom::cancel, std::uint64_t call) {
+        self->state.calls.cancel(self->current_sender(), call);
+      },
       [self](atom::computed, std::uint64_t id, LinearLossOutcome& outcome) {
         self->state.custom_losses->on_computed(id, std::move(*outcome));
       },

@@ -3,6 +3,7 @@
 
 #include "actors/client_context.hpp"
 #include "actors/custom_losses.hpp"
+#include "actors/open_calls.hpp"
 #include "actors/owed.hpp"
 #include "actors/submit_lane.hpp"
 #include "messages/interfaces.hpp"
@@ -25,7 +26,7 @@ using ModelOrigin = std::variant<CreateModelRequest, LoadWeightsRequest>;
 struct TrainingClientState {
   using SelfPointer = TrainingClientActor::stateful_pointer<TrainingClientState>;
 
-  explicit TrainingClientState(SelfPointer ptr) : self(ptr) {}
+  explicit TrainingClientState(SelfPointer ptr) : self(ptr), calls(ptr, false) {}
 
   caf::typed_response_promise<std::string> open();
 
@@ -46,21 +47,25 @@ struct TrainingClientState {
                                                               bool with_optimizer);
   /// Answers through `done`, once.
   void save_weights_for_sampler(operations::SamplerSave save,
-                                std::function<void(Result<SaveWeightsForSamplerResponse>)> done);
+                                std::function<void(Result<SaveWeightsForSamplerResponse>)> done,
+                                std::uint64_t call);
   caf::typed_response_promise<SamplingClientActor> save_weights_and_get_sampling_client();
   caf::typed_response_promise<ModelInfo> get_info();
   caf::typed_response_promise<UnloadModelResponse> unload();
 
   /// Queues an operation of one request whose result is a `T`; checks first that it can be built.
+  /// @param call the number of the call that it serves, 0 if that cannot be given up
   template <class T>
   void submit(RequestType type, decltype(SubmitPart::encode) encode,
-              std::function<void(Result<T>)> done, bool numbered = true);
+              std::function<void(Result<T>)> done, std::uint64_t call, bool numbered = true);
 
   SelfPointer self;
   ClientContext context;
   ModelOrigin origin;
   std::optional<SubmitLane> lane;
   std::optional<CustomLosses> custom_losses;
+
+  OpenCalls<TrainingClientActor::stateful_base<TrainingClientState>> calls;
 
   /// What the new model is to load before anything else.
   std::optional<LoadWeightsRequest> load_first;

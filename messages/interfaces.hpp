@@ -219,6 +219,9 @@ using TrainingClientActor = caf::typed_actor<
     Handles<ModelInfo(atom::get_info)>,
     // Frees the model at the service, behind all operations that came before.
     Handles<UnloadModelResponse(atom::unload)>,
+    // Gives up the call that the sender made by the request of this id (see `call_id`). Nothing is
+    // sent to say so: an operation keeps its place, its number and its effect.
+    Handles<void(atom::cancel, std::uint64_t)>,
     // INTERNAL: the function of a custom loss has returned.
     Handles<void(atom::computed, std::uint64_t, LinearLossOutcome)>>;
 

@@ -319,3 +319,36 @@ TEST_CASE_METHOD(Fixture, "A batch of a million tokens is handed on, not copied"
   CHECK(seen == address->data());
   CHECK(BatchSlice::whole(batch).data().data() == address->data());
 }
+
+TEST_CASE_METHOD(Fixture, "An operation that is given up keeps its place, and its polls stop",
+                 "[actors][training][cancel]") {
+  open_session();
+  auto client = make_training_client();
+  auto one = make_asker();
+  auto given_up = ask_as<OptimStepResponse>(one, client, AdamParams{});
+  run();
+  auto next = ask<OptimStepResponse>(client, AdamParams{});
+  run();
+  accept(Endpoint::optim_step, "one");
+  auto polls = [this](const std::string& id) {
+    auto all = sent_to(Endpoint::retrieve_future);
+    return std::count_if(all.begin(), all.end(), [&](const HttpRequest& x) {
+      return x.body->find('"' + id + '"') != std::string::npos;
+    });
+  };
+  REQUIRE(polls("one") > 0);
+  tell_as(one, client, atom::cancel_v, std::uint64_t{1}); // the first request of its asker
+  run();
+  REQUIRE(given_up->has_value());
+  CHECK((*given_up)->error().code == Errc::cancelled);
+  auto before = polls("one");
+  accept(Endpoint::optim_step, "two");
+  finish("two", R"({"metrics":{"step":2}})");
+  pass(1min);
+  CHECK(polls("one") == before);
+  REQUIRE(next->has_value());
+  CHECK((*next)->value().metrics.at("step") == 2);
+  auto requests = sent_to(Endpoint::optim_step);
+  REQUIRE(requests.size() == 2);
+  CHECK(wire::from_json<OptimStepRequest>(*requests[1].body).value().seq_id == 2);
+}
