@@ -237,13 +237,14 @@ Result<void> check_datum(const Datum& datum, LossFn loss_fn, std::size_t index) 
 }
 
 Result<void> check_custom_loss_datum(const Datum& datum, std::size_t index) {
+  for (const auto& [name, tensor] : datum.loss_fn_inputs)
+    if (name != "target_tokens" && name != "weights")
+      return bad(fmt::format("data[{}].loss_fn_inputs.{} is not for a custom loss, whose data have "
+                             "`target_tokens` and `weights` only; give the function what else it "
+                             "needs",
+                             index, name));
   if (auto shape = check_base(datum, LossFn::cross_entropy, index); !shape)
     return fail(std::move(shape.error()));
-  Tensors tensors{datum, index};
-  for (const auto* name : token_tensors)
-    if (const auto* found = tensors.find(name))
-      if (auto checked = validate(*found, tensors.field(name)); !checked)
-        return checked;
   return {};
 }
 

@@ -29,9 +29,8 @@ namespace tinkaf {
 /// @param index place in the batch, for the error
 [[nodiscard]] Result<void> check_datum(const Datum& datum, LossFn loss_fn, std::size_t index);
 
-/// Checks one datum of a custom loss: input, `target_tokens` and `weights` as for cross_entropy;
-/// other tensors that the losses know may be there for the user's function, of any shape, and have
-/// to be well-formed.
+/// Checks one datum of a custom loss: as for cross_entropy, and no tensors but `target_tokens` and
+/// `weights`, as the official SDK has it.
 [[nodiscard]] Result<void> check_custom_loss_datum(const Datum& datum, std::size_t index);
 
 } // namespace tinkaf

@@ -46,9 +46,8 @@ public:
   /// be submitted at once. The result is that of the second pass, with the metrics of `loss` among
   /// its own (those of `loss` win) and its value as `custom_loss`; outputs and other metrics are
   /// those of the gradient's cross-entropy.
-  /// @param data `target_tokens` in each datum; `weights`, `logprobs`, `advantages` and the like
-  /// are
-  ///   for `loss` alone
+  /// @param data `target_tokens` in each datum, perhaps `weights` for `loss` to read, and nothing
+  ///   else: what it needs besides, `loss` brings along
   /// @returns `Errc::invalid_argument` naming a bad datum, or what `loss` did wrong: it threw, or
   ///   gave a gradient of another shape or one that is not finite. The model is then as before.
   ///   Where `loss` itself returns an error, that one. When the client ends first, `loss` is asked
