@@ -39,8 +39,15 @@ caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, b
       self->monitor(sender);
     ids.insert(id);
   }
-  calls.emplace(id, Pending{std::move(call), once, answer, asker, 0, self->clock().now(),
-                            self->clock().now()});
+  auto now = self->clock().now();
+  auto endpoint = endpoint_name(call.request.path);
+  calls.emplace(id, Pending{.call = std::move(call),
+                            .once = once,
+                            .answer = answer,
+                            .asker = asker,
+                            .arrived = now,
+                            .endpoint = std::move(endpoint),
+                            .began = now});
   try_now(id);
   return answer.promise();
 }
@@ -84,6 +91,12 @@ void HttpActorState::send(std::uint64_t id, const Secret& credential) {
   if (found == calls.end())
     return; // given up while it waited for a credential
   auto& pending = found->second;
+  metrics.on_try(pending.endpoint,
+                 pending.call.request.body ? pending.call.request.body->size() : 0,
+                 pending.attempts == 0);
+  if (!pending.queue_time)
+    pending.queue_time = std::chrono::duration_cast<std::chrono::microseconds>(self->clock().now()
+                                                                               - pending.arrived);
   ++pending.attempts;
   auto request = pending.call.request;
   merge_headers(request.headers, settings.default_headers);
@@ -119,10 +132,13 @@ void HttpActorState::on_done(std::uint64_t id, Result<HttpResponse> outcome) {
       retry_or_fail(id, pending, std::move(error));
     return;
   }
+  metrics.on_answer(pending.endpoint, *outcome);
+  if (pending.attempts == 1 && pending.queue_time)
+    *pending.queue_time += outcome->queued;
   if (outcome->status == 402 && pause_for_billing(id, pending, *outcome))
     return;
   if (pending.once || is_answer(pending.call, outcome->status)) {
-    take(id).answer.deliver(std::move(*outcome));
+    deliver(id, std::move(*outcome));
     return;
   }
   auto error = wire::read_error(pending.call.what, *outcome);
@@ -170,9 +186,34 @@ void HttpActorState::retry_or_fail(std::uint64_t id, Pending& pending, Error err
   fail_call(id, std::move(error));
 }
 
+void HttpActorState::deliver(std::uint64_t id, HttpResponse response) {
+  auto pending = take(id);
+  // 408 is how a poll says that there is nothing yet.
+  auto good
+      = is_success(response.status)
+        || (response.status == 408 && pending.call.request.path == path(Endpoint::retrieve_future));
+  count(pending, good ? Errc::none : errc_from_http_status(response.status));
+  pending.answer.deliver(std::move(response));
+}
+
+void HttpActorState::count(const Pending& pending, Errc outcome) {
+  auto latency = std::chrono::duration_cast<std::chrono::microseconds>(self->clock().now()
+                                                                       - pending.arrived);
+  metrics.on_end(pending.endpoint, outcome, latency, pending.queue_time.value_or(latency));
+}
+
+ClientMetrics HttpActorState::take_metrics(bool reset) {
+  auto result = metrics.summary(self->clock().now());
+  result.in_flight = calls.size();
+  if (reset)
+    metrics = CallMetrics{self->clock().now()};
+  return result;
+}
+
 void HttpActorState::fail_call(std::uint64_t id, Error error) {
   credentials.scrub(error.message);
   auto pending = take(id);
+  count(pending, error.code);
   for (const auto& [header, value] : pending.call.request.headers)
     if (error.request_id.empty() && header == "X-Idempotency-Key")
       error.request_id = "idempotency key " + value;
@@ -218,14 +259,17 @@ void HttpActorState::on_down(const caf::actor_addr& asker) {
   if (node.empty())
     return;
   for (auto id : node.mapped())
-    if (auto call = calls.extract(id); !call.empty())
+    if (auto call = calls.extract(id); !call.empty()) {
       transport->abort(call.mapped().transfer);
+      count(call.mapped(), Errc::cancelled);
+    }
 }
 
 HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
                                     std::shared_ptr<HttpTransport> transport,
                                     HttpActorSettings settings) {
   self->state.transport = std::move(transport);
+  self->state.metrics = CallMetrics{self->clock().now()};
   self->state.credentials = Credentials{settings.credential, static_cast<bool>(settings.command)};
   self->state.settings = std::move(settings);
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x.source); });
@@ -244,6 +288,7 @@ HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
       [self](atom::report_to, const TelemetryActor& telemetry) {
         self->state.telemetry = telemetry;
       },
+      [self](atom::metrics, bool reset) { return self->state.take_metrics(reset); },
       [self](atom::max_pause, caf::timespan pause) {
         self->state.billing = BillingPause{std::chrono::duration_cast<Millis>(pause)};
       },

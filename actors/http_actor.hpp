@@ -5,6 +5,7 @@
 #include "actors/http_transport.hpp"
 #include "actors/owed.hpp"
 #include "api/billing_pause.hpp"
+#include "api/call_metrics.hpp"
 #include "api/http/http_message.hpp"
 #include "api/retry_policy.hpp"
 #include "api/trace_context.hpp"
@@ -85,6 +86,12 @@ struct HttpActorState {
     std::uint32_t attempts = 0;
     TimePoint arrived;
 
+    /// What it is counted under.
+    std::string endpoint;
+
+    /// Until its first try went out; what the transport adds comes with the first answer.
+    std::optional<std::chrono::microseconds> queue_time;
+
     /// Where the retry budget begins: behind the last pause that was not the call's fault.
     TimePoint began;
 
@@ -116,6 +123,14 @@ struct HttpActorState {
   void renew();
   void schedule_renewal();
 
+  /// Answers with a success.
+  void deliver(std::uint64_t id, HttpResponse response);
+
+  /// Counts a call that has ended.
+  void count(const Pending& pending, Errc outcome);
+
+  [[nodiscard]] ClientMetrics take_metrics(bool reset);
+
   /// Tells the telemetry of a call that fails for good.
   void report(const Pending& pending, const Error& error);
 
@@ -140,6 +155,8 @@ struct HttpActorState {
   std::vector<Owed<bool>> exchange_askers;
   std::vector<std::uint64_t> await_exchange;
   std::vector<std::uint64_t> await_command;
+
+  CallMetrics metrics;
 
   /// Told of failed calls; may be invalid.
   TelemetryActor telemetry;

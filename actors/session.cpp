@@ -230,6 +230,25 @@ void SessionState::opened(Result<std::string> id) {
     opener.settle(id);
 }
 
+caf::typed_response_promise<ClientMetrics> SessionState::metrics(bool reset) {
+  auto answer = owe<ClientMetrics>(self);
+  self->request(http, caf::infinite, atom::metrics_v, reset)
+      .then(
+          [this, answer](const ClientMetrics& of_calls) {
+            self->request(pollers, caf::infinite, atom::status_v)
+                .then(
+                    [answer, of_calls](const PollerStatuses& statuses) {
+                      auto all = of_calls;
+                      for (const auto& status : statuses)
+                        all.poller_restarts += status.restarts;
+                      answer.deliver(std::move(all));
+                    },
+                    [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+          },
+          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  return answer.promise();
+}
+
 // --- closing -------------------------------------------------------------------------------------
 
 caf::typed_response_promise<bool> SessionState::close() {
@@ -480,6 +499,7 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
       [self](atom::sampler_number) { return self->state.next_sampling_session_seq_id++; },
       [self](atom::poller_supervisor) { return self->state.pollers; },
       [self](atom::json_only) { self->state.wire_format = WireFormat::json; },
+      [self](atom::metrics, bool reset) { return self->state.metrics(reset); },
       [self](atom::close) { return self->state.close(); },
       [self](atom::heartbeat) { self->state.heartbeat(); },
       [self](atom::refresh) { self->state.refresh_dynamic_config(); },

@@ -55,6 +55,7 @@ struct SessionState {
   void on_create_session(const HttpResponse& response);
   void opened(Result<std::string> id);
   void start_telemetry();
+  caf::typed_response_promise<ClientMetrics> metrics(bool reset);
   caf::typed_response_promise<bool> close();
   void end(bool telemetry_sent);
 

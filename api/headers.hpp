@@ -2,8 +2,8 @@
 #pragma once
 
 #include "api/http/http_message.hpp"
-#include "messages/secret.hpp"
 #include "messages/future.hpp"
+#include "messages/secret.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include "api/endpoint.hpp"
 #include "api/http/http_client.hpp"
+#include "cli/report.hpp"
 #include "cli/resources.hpp"
 #include "server/model/config_file.hpp"
 
@@ -39,8 +40,8 @@ Result<void> probe(const ClientOptions& options, const std::stop_token& stop) {
       return fail(Errc::cancelled, "stopped");
   auto response = arrived.get();
   if (!response)
-    return fail(response.error().code,
-                fmt::format("cannot reach {}: {}", options.base_url, response.error().message));
+    return fail(response.error().code, fmt::format("cannot reach {}: {}", options.base_url,
+                                                   connection_reason(response.error().message)));
   return {};
 }
 

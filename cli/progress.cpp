@@ -34,7 +34,7 @@ std::string duration_text(std::chrono::seconds time) {
 }
 
 std::string progress_bar(const ProgressState& state, std::size_t width) {
-  const auto head = fmt::format("step {:>{}}/{} ", state.done,
+  const auto head = fmt::format("{:>{}}/{} steps ", state.done,
                                 fmt::formatted_size("{}", state.steps), state.steps);
   const auto tail = " " + numbers(state);
   constexpr std::size_t brackets = 2;
@@ -47,7 +47,7 @@ std::string progress_bar(const ProgressState& state, std::size_t width) {
 }
 
 std::string progress_line(const ProgressState& state) {
-  return fmt::format("step {}/{}  {}", state.done, state.steps, numbers(state));
+  return fmt::format("{}/{} steps  {}", state.done, state.steps, numbers(state));
 }
 
 Progress::Progress(std::FILE* out, std::size_t steps)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/client_metrics.hpp"
 #include "cli/commands.hpp"
 #include "cli/limits.hpp"
 #include "cli/report.hpp"
@@ -9,6 +10,8 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "train/json_writer.hpp"
 
@@ -21,9 +24,11 @@ struct TrainArguments {
   ServiceArguments service;
   std::string schedule = "linear";
   bool json = false;
+  bool client_metrics = false;
 };
 
-std::string result_json(const SftJobResult& result, const SftJob& job) {
+std::string result_json(const SftJobResult& result, const SftJob& job,
+                        const std::optional<ClientMetrics>& metrics) {
   const auto& outcome = result.outcome;
   auto json = train::JsonWriter{};
   json.add("out", job.out.string());
@@ -36,7 +41,12 @@ std::string result_json(const SftJobResult& result, const SftJob& job) {
     json.add("state_path", outcome.checkpoint->state_path);
     json.add("sampler_path", outcome.checkpoint->sampler_path);
   }
-  return json.take();
+  auto text = json.take();
+  if (metrics) {
+    text.pop_back();
+    text += fmt::format(",\"client_metrics\":{}}}", metrics_json(*metrics));
+  }
+  return text;
 }
 
 void print_result(const SftJobResult& result, const SftJob& job) {
@@ -61,10 +71,16 @@ int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
       = run_job(arguments.job, *rows, *connection, arguments.json ? stderr : stdout, signals);
   if (!result)
     return report(result.error(), signals);
+  auto metrics = std::optional<ClientMetrics>{};
+  if (arguments.client_metrics)
+    if (auto told = connection->service().metrics().get())
+      metrics = std::move(*told);
   if (arguments.json)
-    fmt::print("{}\n", result_json(*result, arguments.job));
+    fmt::print("{}\n", result_json(*result, arguments.job, metrics));
   else
     print_result(*result, arguments.job);
+  if (metrics && !arguments.json)
+    fmt::print("{}", metrics_table(*metrics));
   if (!result->outcome.stopped)
     return exit_success;
   complain(result->outcome.checkpoint ? "stopped; what was done is saved"
@@ -106,6 +122,8 @@ void add_train(CLI::App& parent, Command& run) {
   command->add_option("--seed", job.settings.seed, "Seed of the adapter and of the rows' order")
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  command->add_flag("--client-metrics", arguments->client_metrics,
+                    "Print counts and latencies of the calls at the end");
   command->callback([&run, arguments] {
     arguments->job.settings.schedule = *train::parse_lr_schedule(arguments->schedule);
     run = [arguments](const StopSignals& signals) { return train_sft(*arguments, signals); };

@@ -88,6 +88,11 @@ Future<ServerCapabilities> Service::get_server_capabilities() const {
                                                  impl_->runtime->session(), atom::capabilities_v);
 }
 
+Future<ClientMetrics> Service::metrics(bool reset) const {
+  return impl_->runtime->ask<ClientMetrics>("metrics", impl_->runtime->session(), atom::metrics_v,
+                                            reset);
+}
+
 void Service::close() const {
   constexpr auto limit = std::chrono::seconds{5};
   // However it ends, nothing is left to be done.

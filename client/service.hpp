@@ -5,6 +5,7 @@
 #include "client/rest_client.hpp"
 #include "client/sampling_client.hpp"
 #include "client/training_client.hpp"
+#include "messages/client_metrics.hpp"
 #include "messages/clients.hpp"
 #include "messages/notice.hpp"
 
@@ -57,6 +58,10 @@ public:
   [[nodiscard]] Result<RestClient> create_rest_client() const;
 
   [[nodiscard]] Future<ServerCapabilities> get_server_capabilities() const;
+
+  /// What all calls have come to: counts, latencies, bytes.
+  /// @param reset count anew from here
+  [[nodiscard]] Future<ClientMetrics> metrics(bool reset = false) const;
 
   /// Ends the session: its clients' calls, those under way and those to come, are answered with
   /// `Errc::cancelled`. Waits until telemetry is sent, for at most `telemetry_drain` or five

@@ -25,6 +25,7 @@
 
 namespace tinkaf {
 
+struct ClientMetrics;
 struct CreateLoraTrainingClient;
 struct CreateSamplingClient;
 struct CreateTrainingClientFromState;
@@ -85,6 +86,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
 
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::AdamParams))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Batch))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ClientMetrics))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateLoraTrainingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateSamplingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateTrainingClientFromState))
@@ -144,6 +146,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, lost, "lost")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, look, "look")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, max_pause, "maxpause")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, metrics, "metrics")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, next, "next")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, open, "open")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poll, "poll")
@@ -168,6 +171,7 @@ CAF_END_TYPE_ID_BLOCK(tinkaf)
 // All messages stay within the process: what crosses to another machine goes over HTTP.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AdamParams)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ClientMetrics)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateLoraTrainingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateSamplingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateTrainingClientFromState)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "messages/caf_types.hpp"
+#include "messages/client_metrics.hpp"
 #include "messages/clients.hpp"
 #include "messages/custom_loss.hpp"
 #include "messages/linear_loss.hpp"
@@ -61,6 +62,9 @@ using HttpActor = caf::typed_actor<
     Handles<void(atom::lost, Error)>,
     // Reports calls that fail for good, polls excepted.
     Handles<void(atom::report_to, TelemetryActor)>,
+    // What the calls have come to, restarts of pollers excepted; with the flag, counting starts
+    // anew.
+    Handles<ClientMetrics(atom::metrics, bool)>,
     // Sets how long calls wait for an account without credit.
     Handles<void(atom::max_pause, caf::timespan)>,
     // Who the credential speaks for, by the claims of its token.
@@ -245,6 +249,8 @@ using SessionActor = caf::typed_actor<
     Handles<PollerSupervisorActor(atom::poller_supervisor)>,
     // The service takes no protobuf: clients to come begin with JSON.
     Handles<void(atom::json_only)>,
+    // What all calls have come to; with the flag, counting starts anew.
+    Handles<ClientMetrics(atom::metrics, bool)>,
     // Ends the session: heartbeats stop, what is under way is answered with `Errc::cancelled`,
     // telemetry gets a moment. Answers when all is done; true if all telemetry is gone.
     Handles<bool(atom::close)>,

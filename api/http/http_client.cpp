@@ -72,7 +72,8 @@ public:
     {
       std::lock_guard lock{mutex_};
       id = ++last_id_;
-      submitted_.emplace(id, Job{std::move(request), std::move(callback)});
+      submitted_.emplace(id,
+                         Job{std::move(request), std::move(callback), HttpTransfer::Clock::now()});
     }
     events_.wake();
     return id;
@@ -90,6 +91,7 @@ private:
   struct Job {
     HttpRequest request;
     Callback callback;
+    HttpTransfer::Clock::time_point submitted;
   };
 
   using Jobs = std::map<Id, Job>;
@@ -150,6 +152,7 @@ private:
     auto id = job.key();
     auto transfer = std::make_unique<HttpTransfer>(options_, base_, std::move(job.mapped().request),
                                                    std::move(job.mapped().callback), take_handle());
+    transfer->note_wait(job.mapped().submitted);
     if (auto added = add(*transfer); !added) {
       transfer->answer(fail(std::move(added.error())));
       return;

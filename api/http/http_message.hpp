@@ -69,6 +69,10 @@ struct HttpResponse {
 
   std::chrono::microseconds elapsed{0};
 
+  /// From the call of `HttpClient::submit` until the first exchange was about to go out: waiting
+  /// for a free place, and opening a connection.
+  std::chrono::microseconds queued{0};
+
   /// Returns the first header of that (lower-case) name, or nullptr.
   [[nodiscard]] const std::string* header(std::string_view name) const noexcept {
     for (const auto& [key, value] : headers)

@@ -205,6 +205,10 @@ Result<HttpResponse> HttpTransfer::finish(CURLcode code) {
     long status = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
     response_.status = static_cast<int>(status);
+    curl_off_t ready = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_PRETRANSFER_TIME_T, &ready);
+    response_.queued = std::chrono::duration_cast<std::chrono::microseconds>(waited_)
+                       + std::chrono::microseconds{ready};
     response_.elapsed
         = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
     if (request_.sink && status >= 200 && status < 300 && !pour({}))

@@ -31,6 +31,11 @@ public:
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
+  /// Counts the time since then as time in a queue.
+  void note_wait(Clock::time_point submitted) noexcept {
+    waited_ = began_ - submitted;
+  }
+
   /// Sets the handle up for the first exchange, or for the next after `redirects()`.
   [[nodiscard]] Result<void> prepare();
 
@@ -76,6 +81,8 @@ private:
   HttpRequest request_;
   HttpClient::Callback callback_;
   Clock::time_point began_ = Clock::now();
+
+  Clock::duration waited_{0};
 
   std::string url_;
   std::string origin_;

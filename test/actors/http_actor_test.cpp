@@ -203,3 +203,31 @@ TEST_CASE_METHOD(Fixture, "A failed call is named by the service's word for it, 
   CHECK((*unnamed)->error().request_id == "idempotency key " + key);
   CHECK((*named)->error().request_id == "x-request-id edge-7");
 }
+
+TEST_CASE_METHOD(Fixture, "Calls are counted with their tries, times and bytes",
+                 "[actors][http][metrics]") {
+  auto late = test::json(200, "12345");
+  late.queued = 3ms;
+  replies = {test::json(503, "{}"), late};
+  call();
+  pass(500ms);
+  replies = {test::json(400, "{}")};
+  call();
+  auto told = [this](bool reset) {
+    auto answer = ask<ClientMetrics>(http, atom::metrics_v, reset);
+    run();
+    return (*answer)->value();
+  };
+  call(); // never answered
+  auto metrics = told(true);
+  const auto& steps = metrics.endpoints.at("optim_step");
+  CHECK(steps.outcomes == std::map<std::string, std::uint64_t>{{"ok", 1}, {"invalid_argument", 1}});
+  CHECK(steps.retries == 1);
+  CHECK(steps.latency.count == 2);
+  CHECK(steps.latency.max == 500ms);
+  CHECK(steps.bytes_out == 8); // four tries of "{}"
+  CHECK(steps.bytes_in == 9);
+  CHECK(metrics.in_flight == 1);
+  CHECK(metrics.period == 500ms);
+  CHECK(told(false).endpoints.empty());
+}

@@ -77,6 +77,7 @@ public:
   }
 
   ClientConfig config;
+  CreateSessionResponse created{.session_id = "session-1"};
   Result<HttpResponse> dynamic_config = json(200, "{}");
   SessionSettings settings;
   std::vector<Notice> notices;
@@ -97,7 +98,7 @@ private:
     if (request.path == path(Endpoint::client_dynamic_config))
       return dynamic_config;
     if (request.path == path(Endpoint::create_session))
-      return json(200, R"({"session_id":"session-1"})");
+      return json(200, wire::to_json(created));
     if (request.path == path(Endpoint::create_model))
       return json(200, R"({"request_id":"create"})");
     if (request.path == path(Endpoint::create_sampling_session))

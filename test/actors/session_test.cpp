@@ -231,3 +231,54 @@ TEST_CASE_METHOD(Fixture, "A session does without its telemetry", "[actors][sess
   CHECK((*step)->has_value());
   CHECK(notices.empty());
 }
+
+TEST_CASE_METHOD(Fixture, "A session tells the metrics of all its calls",
+                 "[actors][session][metrics]") {
+  open_session();
+  (void)make_training_client();
+  auto metrics = ask<ClientMetrics>(session_actor, atom::metrics_v, false);
+  run();
+  REQUIRE(metrics->has_value());
+  REQUIRE((*metrics)->has_value());
+  CHECK((**metrics)->endpoints.at("client/config").outcomes.at("ok") == 1);
+  CHECK((**metrics)->endpoints.at("create_model").outcomes.at("ok") == 1);
+  CHECK((**metrics)->polls == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "What the service says at the start is passed on at its level",
+                 "[actors][session]") {
+  created.info_message = "hello";
+  created.warning_message = "maintenance at noon";
+  created.error_message = "your data is old";
+  open_session(); // an error of this kind does not stop it
+  CHECK(notices
+        == std::vector<Notice>{{Severity::info, "hello"},
+                               {Severity::warning, "maintenance at noon"},
+                               {Severity::error, "your data is old"}});
+}
+
+TEST_CASE_METHOD(Fixture, "A session tells its project, tags and metadata", "[actors][session]") {
+  settings.options.project_id = "proj-3";
+  settings.options.tags = std::vector<std::string>{""};
+  settings.options.user_metadata = {{"team", "red"}};
+  open_session();
+  auto request = wire::from_json<CreateSessionRequest>(*transport->sent.at(2).request.body);
+  REQUIRE(request.has_value());
+  CHECK(request->project_id == "proj-3");
+  CHECK(request->tags == std::vector<std::string>{""});
+  CHECK(request->user_metadata == UserMetadata{{"team", "red"}});
+}
+
+TEST_CASE_METHOD(Fixture, "A client that breaks is told to the service, and only that it did",
+                 "[actors][session][telemetry]") {
+  settings.options.telemetry = true;
+  open_session();
+  auto trainer = make_training_client();
+  kill(caf::actor_cast<caf::actor>(trainer));
+  auto told = sent_to(Endpoint::telemetry);
+  REQUIRE(told.size() == 1);
+  auto batch = wire::from_json<TelemetrySendRequest>(*told[0].body);
+  REQUIRE(batch.has_value());
+  CHECK(batch->events.back().kind == TelemetryKind::unhandled_exception);
+  CHECK(batch->events.back().error_message == "client broke");
+}

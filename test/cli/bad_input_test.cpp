@@ -66,7 +66,9 @@ TEST_CASE_METHOD(CliFixture, "A server that is not there is named with the reaso
   const auto address = server.address;
   server.process.send(15);
   REQUIRE(server.process.wait().code == 0);
-  check_one_line(run(with(train("run"), {"--base-url", address})), "cannot reach " + address);
+  const auto result = run(with(train("run"), {"--base-url", address}));
+  check_one_line(result, "cannot reach " + address + ": ");
+  CHECK(result.err.find(server.port()) == result.err.rfind(server.port())); // named once
   CHECK_FALSE(std::filesystem::exists(folder.path() / "run"));
 }
 

@@ -18,9 +18,9 @@ TEST_CASE("Times are told as people read them", "[cli][progress]") {
 TEST_CASE("A bar fills the width and tells loss, speed and what is left", "[cli][progress]") {
   const auto state = ProgressState{50, 100, 1.25, 4321.6, 65s};
   CHECK(progress_bar(state, 80)
-        == "step  50/100 [###############...............] loss 1.2500  4322 tok/s  ETA 1m05s");
+        == " 50/100 steps [##############...............] loss 1.2500  4322 tok/s  ETA 1m05s");
   CHECK(progress_bar(state, 30).size() == 30);
-  CHECK(progress_line(state) == "step 50/100  loss 1.2500  4322 tok/s  ETA 1m05s");
+  CHECK(progress_line(state) == "50/100 steps  loss 1.2500  4322 tok/s  ETA 1m05s");
 }
 
 TEST_CASE("A bar at its end is full", "[cli][progress]") {
@@ -40,7 +40,7 @@ TEST_CASE("A pipe gets some twenty plain lines, the last step among them", "[cli
   auto text = std::string(10'000, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   CHECK(std::count(text.begin(), text.end(), '\n') == 21);
-  CHECK(text.find("step 1/100  loss 1.0000") == 0);
-  CHECK(text.find("step 100/100") != std::string::npos);
+  CHECK(text.find("1/100 steps  loss 1.0000") == 0);
+  CHECK(text.find("100/100 steps") != std::string::npos);
   CHECK(text.find('\r') == std::string::npos);
 }

@@ -29,7 +29,7 @@ TEST_CASE_METHOD(CliFixture, "The same seed gives equal metrics twice", "[cli][e
     const auto done = run(local(train(name), std::string{"state-"} + name));
     INFO(done.err);
     REQUIRE(done.code == 0);
-    CHECK(done.out.find("step 4/4  loss ") != std::string::npos);
+    CHECK(done.out.find("4/4 steps  loss ") != std::string::npos);
   }
   const auto first = read_text(folder.path() / "one" / "metrics.jsonl");
   CHECK(std::count(first.begin(), first.end(), '\n') == 4);
@@ -42,9 +42,11 @@ TEST_CASE_METHOD(CliFixture, "A server trains for one process and samples for an
   auto server = ServeProcess{*this};
   const auto there = std::vector<std::string>{"--base-url", server.address, "--tokenizer",
                                               "model/tokenizer.json", "--json"};
-  const auto trained = run(with(train("run"), there));
+  const auto trained = run(with(with(train("run"), there), {"--client-metrics"}));
   INFO(trained.err);
   REQUIRE(trained.code == 0);
+  CHECK(trained.out.find(R"("client_metrics":{"period_ms":)") != std::string::npos);
+  CHECK(trained.out.find(R"("optim_step":{"outcomes":{"ok":4})") != std::string::npos);
   const auto path = field(trained.out, "sampler_path");
   CHECK(read_text(folder.path() / "run" / "checkpoints.jsonl").find(path) != std::string::npos);
 

@@ -54,6 +54,11 @@ TEST_CASE("A closed service has sent its telemetry, in which there is no credent
   auto refused = service->get_server_capabilities().get();
   REQUIRE_FALSE(refused.has_value());
   CHECK(to_string(refused.error()).find("hush") == std::string::npos);
+  auto metrics = service->metrics().get();
+  REQUIRE(metrics.has_value());
+  const auto& capabilities = metrics->endpoints.at("get_server_capabilities");
+  CHECK(capabilities.outcomes.at("invalid_argument") == 1);
+  CHECK(capabilities.queue_time.count == 1);
   service->close();
   auto requests = peer.requests();
   REQUIRE(requests.size() == 5);
