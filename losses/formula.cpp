@@ -79,7 +79,8 @@ Result<TensorData> gradient_of(const Var& slope, const TensorData& logprobs, std
   return TensorData{.data = std::move(out), .shape = logprobs.shape};
 }
 
-Result<CustomLossValue> evaluate(const Formula& formula, const CustomLossInput& input) {
+Result<CustomLossValue> evaluate(const Formula& formula, const Fields& fields,
+                                 const CustomLossInput& input) {
   if (!formula)
     return refuse("custom loss: there is no formula");
   Tape tape;
@@ -90,7 +91,8 @@ Result<CustomLossValue> evaluate(const Formula& formula, const CustomLossInput& 
                                           .data = input.data,
                                           .logprobs = logprobs->variables,
                                           .columns = logprobs->columns,
-                                          .stop = input.stop});
+                                          .stop = input.stop,
+                                          .fields = &fields});
   if (input.stop.stop_requested())
     return given_up();
   CustomLossValue out{.loss = value.loss.value()};
@@ -115,9 +117,13 @@ Result<CustomLossValue> evaluate(const Formula& formula, const CustomLossInput& 
 Var FormulaInput::field(std::size_t datum, std::string_view name) const {
   if (datum >= data.size())
     throw FormulaError{fmt::format("data[{}] is asked for, but there are {}", datum, data.size())};
-  const auto& fields = data[datum].loss_fn_inputs;
-  const auto found = fields.find(std::string{name});
-  if (found == fields.end())
+  const auto key = std::string{name};
+  if (fields != nullptr)
+    if (const auto own = fields->find(key); own != fields->end())
+      return of(own->second, datum, name);
+  const auto& tensors = data[datum].loss_fn_inputs;
+  const auto found = tensors.find(key);
+  if (found == tensors.end())
     throw FormulaError{fmt::format("data[{}].loss_fn_inputs.{}: is missing", datum, name)};
   auto out = tape.constant(found->second);
   if (out.size() != logprobs[datum].size())
@@ -127,7 +133,8 @@ Var FormulaInput::field(std::size_t datum, std::string_view name) const {
 }
 
 Var FormulaInput::weights(std::size_t datum) const {
-  if (datum < data.size() && data[datum].loss_fn_inputs.count("weights") == 0)
+  const auto beside = fields != nullptr && fields->count("weights") != 0;
+  if (datum < data.size() && data[datum].loss_fn_inputs.count("weights") == 0 && !beside)
     return fill(tape.constant(1.0), logprobs[datum].size());
   return field(datum, "weights");
 }
@@ -143,10 +150,11 @@ Var FormulaInput::of(const TokenValues& values, std::size_t datum, std::string_v
   return tape.constant(std::span{own});
 }
 
-CustomLossFn custom_loss(Formula formula) {
-  return [formula = std::move(formula)](const CustomLossInput& input) -> Result<CustomLossValue> {
+CustomLossFn custom_loss(Formula formula, Fields fields) {
+  return [formula = std::move(formula),
+          fields = std::move(fields)](const CustomLossInput& input) -> Result<CustomLossValue> {
     try {
-      return evaluate(formula, input);
+      return evaluate(formula, fields, input);
     } catch (const std::exception& thrown) {
       if (input.stop.stop_requested())
         return given_up();

@@ -18,6 +18,9 @@ namespace tinkaf::losses {
 /// datum as it has target tokens, row by row.
 using TokenValues = std::vector<std::vector<float>>;
 
+/// Such numbers by name, for example "advantages".
+using Fields = std::map<std::string, TokenValues>;
+
 /// What a formula is given. Valid during the call only.
 struct FormulaInput {
   /// For constants of the formula's own.
@@ -36,8 +39,12 @@ struct FormulaInput {
   /// Set once nobody waits for the result any more.
   std::stop_token stop;
 
-  /// A tensor of a datum as a constant, for example "advantages".
-  /// Throws `FormulaError` if it is not there or has not as many elements as the logprobs.
+  /// What `custom_loss` was given beside the formula, if anything.
+  const Fields* fields = nullptr;
+
+  /// Numbers of a datum as a constant, for example "advantages": those given beside the formula, or
+  /// else the datum's tensor of that name.
+  /// Throws `FormulaError` if there are none, or not as many as logprobs.
   [[nodiscard]] Var field(std::size_t datum, std::string_view name) const;
 
   /// The datum's `weights`, or ones if it has none.
@@ -80,6 +87,8 @@ using Formula = std::function<FormulaValue(const FormulaInput&)>;
 /// nothing is sent, if the formula throws (`Errc::invalid_argument` with its text), if loss or a
 /// gradient is not a finite number (it names the datum), or if the call was given up in the
 /// meantime (`Errc::cancelled`).
-[[nodiscard]] CustomLossFn custom_loss(Formula formula);
+/// @param fields what `FormulaInput::field` is to find besides the datums' own tensors: data for a
+///   custom loss may hold `target_tokens` and `weights` only
+[[nodiscard]] CustomLossFn custom_loss(Formula formula, Fields fields = {});
 
 } // namespace tinkaf::losses

@@ -4,8 +4,9 @@
 #include "losses/formula.hpp"
 
 // The losses that the service computes itself, as formulas: to change them, or to add terms. With
-// p the logprobs, q `loss_fn_inputs.logprobs` of the sampler, A `advantages`, r = exp(p − q), all
-// summed over tokens and datums. Each gives the service's value and gradient.
+// p the logprobs, q the field `logprobs` (those of the sampler), A the field `advantages`,
+// r = exp(p − q), all summed over tokens and datums. Each gives the service's value and gradient.
+// The fields go beside the formula: `custom_loss(*ppo(), {{"logprobs", q}, {"advantages", a}})`.
 
 namespace tinkaf::losses {
 

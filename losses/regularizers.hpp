@@ -17,7 +17,7 @@ namespace tinkaf::losses {
 /// their number (0 if there are none).
 enum class Reduction : std::uint8_t { sum, mean };
 
-/// Values to compare with: given for each datum, or by the name of a tensor of the datums.
+/// Values to compare with: given for each datum, or the name of a field (`FormulaInput::field`).
 using Reference = std::variant<TokenValues, std::string>;
 
 /// What is penalized: p itself, or exp(p).

@@ -161,3 +161,18 @@ TEST_CASE("fields of a datum are constants of the size of its logprobs", "[losse
   CHECK(holds(asking("advantages"),
               "data[1].loss_fn_inputs.advantages: has 1 elements for 2 logprobs"));
 }
+
+TEST_CASE("fields given beside a formula go before those of the datums", "[losses]") {
+  TestBatch batch;
+  batch.add({-0.5F, -1.0F}, 1, {{"weights", {0.0F, 2.0F}}});
+  const Formula formula = [](const FormulaInput& input) -> FormulaValue {
+    return {.loss = dot(input.weights(0), input.field(0, "advantages") * input.logprobs[0])};
+  };
+  const auto with
+      = [&](Fields fields) { return custom_loss(formula, std::move(fields))(batch.input()); };
+  CHECK(with({{"advantages", {{3.0F, 3.0F}}}})->loss == -6.0);
+  CHECK(with({{"advantages", {{3.0F, 3.0F}}}, {"weights", {{2.0F, 0.0F}}}})->loss == -3.0);
+  CHECK(holds(refusal(with({{"advantages", {{3.0F}}}})),
+              "advantages[0]: has 1 elements for 2 logprobs"));
+  CHECK(holds(refusal(with({{"advantages", {}}})), "advantages: has values of 0 datums for 1"));
+}
