@@ -190,7 +190,7 @@ void HttpActorState::deliver(std::uint64_t id, HttpResponse response) {
   auto pending = take(id);
   // 408 is how a poll says that there is nothing yet.
   auto good
-      = is_success(response.status)
+      = is_answer(pending.call, response.status)
         || (response.status == 408 && pending.call.request.path == path(Endpoint::retrieve_future));
   count(pending, good ? Errc::none : errc_from_http_status(response.status));
   pending.answer.deliver(std::move(response));

@@ -144,13 +144,14 @@ TEST_CASE_METHOD(Fixture, "A checkpoint of another account is loaded on another 
   CHECK(asked.path == "/api/v1/weights_info");
   CHECK(test::header(asked.secret_headers, "X-API-Key") == "tml-their-token");
   CHECK(asked.body->find("tml-their-token") == std::string::npos);
-  REQUIRE(transport->answer("/api/v1/weights_info",
-                            test::json(200, R"({"base_model":"tiny","lora_rank":8})")));
+  REQUIRE(
+      transport->answer("/api/v1/weights_info",
+                        test::json(200, R"({"base_model":"tiny","is_lora":true,"lora_rank":8})")));
   run();
   opened_with = 0;
-  auto created = sent_to(Endpoint::create_model);
-  REQUIRE(created.size() == 1);
-  CHECK(wire::from_json<CreateModelRequest>(*created[0].body).value().base_model == "their-base");
+  auto model = sent_to(Endpoint::create_model);
+  REQUIRE(model.size() == 1);
+  CHECK(wire::from_json<CreateModelRequest>(*model[0].body).value().base_model == "their-base");
   auto load = sent_to(Endpoint::load_weights);
   REQUIRE(load.size() == 1);
   CHECK(wire::from_json<LoadWeightsRequest>(*load[0].body).value().weights_access_token

@@ -76,7 +76,7 @@ TEST_CASE_METHOD(CliFixture, "A checkpoint of one run is there for the next", "[
 TEST_CASE_METHOD(CliFixture, "^C ends a run with a checkpoint and leaves nothing running",
                  "[cli][end-to-end][shutdown]") {
   auto process = Process{start(local(train("run", 1'000'000)))};
-  REQUIRE(process.read_line().find("step 1/1000000") == 0);
+  REQUIRE(process.read_line().find("1/1000000 steps") == 0);
   process.send(SIGINT);
   const auto done = process.wait();
   INFO(done.err);
