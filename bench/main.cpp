@@ -19,10 +19,9 @@ struct Benchmark {
 };
 
 constexpr auto benchmarks = std::array{
-    Benchmark{"encoding", bench::encoding},
-    Benchmark{"gemm", bench::gemm},
-    Benchmark{"losses", bench::losses},
-    Benchmark{"exchange", bench::exchange},
+    Benchmark{"encoding", bench::encoding}, Benchmark{"gemm", bench::gemm},
+    Benchmark{"losses", bench::losses},     Benchmark{"exchange", bench::exchange},
+    Benchmark{"step", bench::step},
 };
 
 bool run(std::string_view name) {

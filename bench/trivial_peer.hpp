@@ -9,8 +9,9 @@
 
 namespace tinkaf::bench {
 
-/// A server in a process of its own that accepts every sample and has its result at once, so that
-/// a benchmark sees the cost of the client and of HTTP and nothing else.
+/// A server in a process of its own that accepts every sample and training step and has its result
+/// at once, so that a benchmark sees the cost of the client and of HTTP and nothing else. A
+/// training pass gives the result of 128 datums of 2048 tokens.
 class TrivialPeer {
 public:
   /// Starts this program again as the peer, on a free port of the loopback interface.
