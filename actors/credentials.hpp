@@ -2,8 +2,8 @@
 #pragma once
 
 #include "api/credential_command.hpp"
-#include "api/secret.hpp"
 #include "messages/error.hpp"
+#include "messages/secret.hpp"
 
 #include <chrono>
 #include <cstdint>

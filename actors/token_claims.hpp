@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "api/secret.hpp"
 #include "messages/error.hpp"
 #include "messages/rest_usage.hpp"
+#include "messages/secret.hpp"
 
 namespace tinkaf {
 

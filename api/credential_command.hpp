@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "api/secret.hpp"
 #include "messages/error.hpp"
+#include "messages/secret.hpp"
 
 #include <chrono>
 #include <functional>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "api/http/http_message.hpp"
-#include "api/secret.hpp"
 #include "messages/error.hpp"
+#include "messages/secret.hpp"
 
 #include <chrono>
 #include <cstddef>

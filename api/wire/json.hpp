@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "api/secret.hpp"
 #include "messages/requests.hpp"
+#include "messages/secret.hpp"
 #include "messages/telemetry.hpp"
 
 #include <string>
