@@ -14,7 +14,8 @@ constexpr auto loss_fns = std::array{LossFn::cross_entropy, LossFn::importance_s
                                      LossFn::ppo, LossFn::cispo, LossFn::dro};
 
 Result<void> check(const char* name, double value, bool good, const char* range) {
-  if (good && std::isfinite(value))
+  // Services compute in single precision, where a larger number would be infinite.
+  if (good && std::isfinite(static_cast<float>(value)))
     return {};
   return fail(Errc::invalid_argument,
               fmt::format("adam_params.{} is {}, but must be {}", name, value, range));
