@@ -5,12 +5,10 @@
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/random.hpp"
+#include "api/rest_calls.hpp"
 #include "api/wire/json.hpp"
 #include "api/wire/json_rest.hpp"
 
-#include <fmt/format.h>
-
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,17 +26,6 @@ Result<void> validate(const CreateSamplingClient& spec) {
     return fail(Errc::invalid_argument,
                 "model_path is `" + *spec.model_path + "`, but must begin with `tinker://`");
   return {};
-}
-
-/// The path of a sampler; its id stays one segment, whatever it holds.
-std::string sampler_path(std::string_view id) {
-  std::string path = "/api/v1/samplers/";
-  for (auto c : id) {
-    auto plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-                 || std::string_view{":-._~"}.find(c) != std::string_view::npos;
-    path += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return path;
 }
 
 template <class T>
@@ -84,11 +71,13 @@ caf::typed_response_promise<std::string> SamplingClientState::open() {
 
 caf::typed_response_promise<std::string> SamplingClientState::get_base_model() {
   auto answer = owe<std::string>(self);
-  auto request = HttpRequest{.method = "GET",
-                             .path = sampler_path(sampling_session_id),
-                             .headers = get_headers(),
-                             .timeout = context.request_timeout};
-  auto call = HttpCall{"samplers", std::move(request), context.retry};
+  auto made = rest_call(GetSampler{sampling_session_id});
+  if (!made) {
+    answer.fail(std::move(made.error()));
+    return answer.promise();
+  }
+  made->request.timeout = context.request_timeout;
+  auto call = HttpCall{made->what, std::move(made->request), context.retry};
   self->request(context.http, caf::infinite, std::move(call))
       .then(
           [answer](const HttpResponse& response) {

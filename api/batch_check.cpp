@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/batch_check.hpp"
 
+#include "messages/loss_settings.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,20 +34,6 @@ constexpr std::array token_tensors{"logprobs", "advantages", "clip_low_threshold
 
 tl::unexpected<Error> bad(std::string message) {
   return fail(Errc::invalid_argument, std::move(message));
-}
-
-std::vector<std::string_view> settings_of(LossFn loss_fn) {
-  switch (loss_fn) {
-  case LossFn::ppo:
-  case LossFn::cispo:
-    return {"clip_low_threshold", "clip_high_threshold"};
-  case LossFn::dro:
-    return {"beta"};
-  case LossFn::cross_entropy:
-  case LossFn::importance_sampling:
-    break;
-  }
-  return {};
 }
 
 Result<void> check_tokens(const std::vector<Token>& tokens, const std::string& where) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/model/losses.hpp"
 
+#include "messages/loss_settings.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,20 +19,6 @@ constexpr std::array known_tensors{"target_tokens", "weights", "logprobs", "adva
 
 tl::unexpected<Error> bad(std::string message) {
   return fail(Errc::invalid_argument, std::move(message));
-}
-
-std::vector<std::string_view> keys_of(LossFn loss_fn) {
-  switch (loss_fn) {
-  case LossFn::ppo:
-  case LossFn::cispo:
-    return {"clip_low_threshold", "clip_high_threshold"};
-  case LossFn::dro:
-    return {"beta"};
-  case LossFn::cross_entropy:
-  case LossFn::importance_sampling:
-    break;
-  }
-  return {};
 }
 
 std::vector<std::int64_t> shape_of(const TensorData& tensor) {
@@ -121,7 +109,7 @@ Result<LossSettings> loss_settings(LossFn loss_fn, const std::optional<LossFnCon
   LossSettings out;
   if (!config)
     return out;
-  const auto keys = keys_of(loss_fn);
+  const auto keys = settings_of(loss_fn);
   for (const auto& [key, value] : *config) {
     const auto field = fmt::format("loss_fn_config.{}", key);
     if (std::find(keys.begin(), keys.end(), key) == keys.end())

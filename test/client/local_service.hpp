@@ -38,11 +38,17 @@ public:
   LocalService(const LocalService&) = delete;
   LocalService& operator=(const LocalService&) = delete;
 
-  [[nodiscard]] Service connect() const {
-    ClientOptions options;
-    options.base_url = server->address();
-    options.api_key = "tml-good";
-    auto service = Service::connect(std::move(options));
+  [[nodiscard]] ClientOptions options(const char* key = "tml-good") const {
+    ClientOptions result;
+    result.base_url = server->address();
+    result.api_key = key;
+    return result;
+  }
+
+  [[nodiscard]] Service connect(WireFormat format = WireFormat::automatic) const {
+    auto wanted = options();
+    wanted.wire_format = format;
+    auto service = Service::connect(std::move(wanted));
     REQUIRE(service.has_value());
     return *service;
   }

@@ -2,16 +2,13 @@
 #include "client/service.hpp"
 
 #include "client/handles.hpp"
-#include "server/model/random_model.hpp"
-#include "server/server.hpp"
 #include "test/catch.hpp"
+#include "test/client/local_service.hpp"
 
 #include <caf/scoped_actor.hpp>
 
 #include <atomic>
-#include <filesystem>
 #include <optional>
-#include <random>
 #include <set>
 #include <thread>
 
@@ -24,51 +21,7 @@ namespace {
 
 constexpr auto limit = 60s;
 
-class Fixture {
-public:
-  Fixture() {
-    REQUIRE(model::write_random_model(folder_ / "model").has_value());
-    ServerOptions options;
-    options.state_dir = folder_ / "state";
-    options.models = {{.name = "tiny", .dir = folder_ / "model"}};
-    options.threads = 1;
-    options.api_key = "tml-good";
-    auto started = Server::start(std::move(options));
-    REQUIRE(started.has_value());
-    server = std::move(*started);
-  }
-
-  ~Fixture() {
-    server.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  Fixture(const Fixture&) = delete;
-  Fixture& operator=(const Fixture&) = delete;
-
-  [[nodiscard]] ClientOptions options(const char* key = "tml-good") const {
-    ClientOptions result;
-    result.base_url = server->address();
-    result.api_key = key;
-    return result;
-  }
-
-  [[nodiscard]] Service connect(WireFormat format = WireFormat::automatic) const {
-    auto wanted = options();
-    wanted.wire_format = format;
-    auto service = Service::connect(std::move(wanted));
-    REQUIRE(service.has_value());
-    return *service;
-  }
-
-  std::unique_ptr<Server> server;
-
-private:
-  std::filesystem::path folder_
-      = std::filesystem::temp_directory_path()
-        / ("tinkaf-client-test-" + std::to_string(std::random_device{}()));
-};
+using Fixture = test::LocalService;
 
 Batch batch() {
   return make_batch(
@@ -76,12 +29,6 @@ Batch batch() {
              .loss_fn_inputs
              = {{"target_tokens", TensorData::of(std::vector<std::int64_t>{40, 41, 42, 43})},
                 {"weights", TensorData::of(std::vector<float>{1, 1, 1, 1})}}}});
-}
-
-TrainingClient train(const Service& service) {
-  auto client = service.create_lora_training_client("tiny", {.rank = 4, .seed = 1});
-  REQUIRE(client.has_value());
-  return *client;
 }
 
 } // namespace
