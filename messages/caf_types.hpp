@@ -25,6 +25,7 @@
 
 namespace tinkaf {
 
+struct AttachTrainingClient;
 struct ClientMetrics;
 struct CreateLoraTrainingClient;
 struct CreateSamplingClient;
@@ -34,6 +35,7 @@ struct HttpRequest;
 struct HttpResponse;
 struct LinearLoss;
 struct ModelInfo;
+struct NumberedRequest;
 struct PollerStatus;
 struct PollJob;
 class Secret;
@@ -54,6 +56,9 @@ using HttpOutcome = std::shared_ptr<Result<HttpResponse>>;
 
 /// What came of a custom loss; shared, since it travels from its thread to an actor.
 using LinearLossOutcome = std::shared_ptr<Result<LinearLoss>>;
+
+/// The requests of one turn of a training client; see messages/ledger.hpp.
+using NumberedTurn = std::vector<NumberedRequest>;
 
 /// State of all pollers at one moment.
 using PollerStatuses = std::vector<PollerStatus>;
@@ -85,6 +90,7 @@ inline constexpr bool takes
 CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
 
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::AdamParams))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::AttachTrainingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Batch))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ClientMetrics))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateLoraTrainingClient))
@@ -104,6 +110,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::LoadWeightsResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ModelInfo))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ModelInput))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::FutureRef))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::NumberedTurn))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::OptimStepResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PollJob))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::PollerStatuses))
@@ -121,6 +129,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::UnloadModelResponse))
 
   // Bare commands, and what tells two messages of the same values apart: at most 10 characters.
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, accepted, "accepted")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, acquire, "acquire")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, back_off, "backoff")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, cancel, "cancel")
@@ -170,6 +179,7 @@ CAF_END_TYPE_ID_BLOCK(tinkaf)
 
 // All messages stay within the process: what crosses to another machine goes over HTTP.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AdamParams)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AttachTrainingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ClientMetrics)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateLoraTrainingClient)
@@ -189,6 +199,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::LinearLossOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::LoadWeightsResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ModelInfo)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ModelInput)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::FutureRef)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::NumberedTurn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::OptimStepResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PollJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::PollerStatuses)

@@ -5,6 +5,7 @@
 #include "messages/client_metrics.hpp"
 #include "messages/clients.hpp"
 #include "messages/custom_loss.hpp"
+#include "messages/ledger.hpp"
 #include "messages/linear_loss.hpp"
 #include "messages/poll_job.hpp"
 #include "messages/rest_caf_types.hpp"
@@ -196,6 +197,15 @@ using RestClientActor = caf::typed_actor<
     // INTERNAL: a pause is over.
     Handles<void(atom::wake, std::uint64_t)>>;
 
+/// Remembers what a training client has sent, so that another can go on from there; see
+/// `AttachTrainingClient`.
+using LedgerActor = caf::typed_actor<
+    // Notes numbers before their requests leave; answers when the note is safe. A number that is
+    // noted again belongs to the later turn: its first request never left.
+    Handles<Done(NumberedTurn)>,
+    // The service has the request of that number; this is the name of its result.
+    Handles<void(atom::accepted, std::int64_t, FutureRef)>>;
+
 /// Trains one model. Operations take effect in the order in which their messages arrive.
 using TrainingClientActor = caf::typed_actor<
     // Creates the model; answers with its id, also when asked again. What arrives behind it waits.
@@ -264,6 +274,7 @@ using SessionActor = caf::typed_actor<
 CAF_BEGIN_TYPE_ID_BLOCK(tinkaf_handles, caf::id_block::tinkaf::end)
 
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::ByteBudgetActor))
+  CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::LedgerActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::PollerSupervisorActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::RestClientActor))
   CAF_ADD_TYPE_ID(tinkaf_handles, (tinkaf::SamplingClientActor))
