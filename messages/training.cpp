@@ -60,7 +60,7 @@ Result<void> validate(const AdamParams& p) {
       check("learning_rate", p.learning_rate, p.learning_rate >= 0, "at least 0"),
       check("beta1", p.beta1, p.beta1 >= 0 && p.beta1 < 1, "in [0, 1)"),
       check("beta2", p.beta2, p.beta2 >= 0 && p.beta2 < 1, "in [0, 1)"),
-      check("eps", p.eps, p.eps > 0, "above 0"),
+      check("eps", p.eps, static_cast<float>(p.eps) > 0, "above 0, also in single precision"),
       check("weight_decay", p.weight_decay, p.weight_decay >= 0, "at least 0"),
       check("grad_clip_norm", p.grad_clip_norm, p.grad_clip_norm >= 0, "at least 0"),
   });

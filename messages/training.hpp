@@ -65,7 +65,7 @@ struct AdamParams {
   /// Decay of the running mean of squared gradients, in [0, 1).
   double beta2 = 0.95;
 
-  /// Added to the denominator of the update; above 0.
+  /// Added to the denominator of the update; above 0, also in single precision.
   double eps = 1e-12;
 
   /// Decoupled weight decay per step; 0 switches it off.

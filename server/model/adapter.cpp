@@ -4,6 +4,8 @@
 #include "server/model/kernels.hpp"
 #include "server/model/random.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -16,6 +18,10 @@ namespace {
 AdapterLayout layout_of(const BaseModel& base, const LoraConfig& config) {
   return {base.config(), static_cast<std::size_t>(config.rank), config.train_attn, config.train_mlp,
           config.train_unembed};
+}
+
+bool is_finite(const std::vector<float>& x) {
+  return std::isfinite(kernels::squared_norm(x.size(), x.data()));
 }
 
 } // namespace
@@ -91,18 +97,25 @@ void Adapter::set_parameters(const std::vector<float>& parameters) {
   weights.merge();
 }
 
+void Adapter::drop_gradient() {
+  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+}
+
+tl::unexpected<Error> Adapter::refuse_step(const std::string& reason, ErrorCategory category) {
+  drop_gradient();
+  return fail({.code = Errc::request_failed,
+               .message = fmt::format("NonFiniteInTensor: {}; weights and moments are unchanged, "
+                                      "the gradient was dropped",
+                                      reason),
+               .category = category});
+}
+
 Result<Metrics> Adapter::step(const AdamParams& params) {
   if (auto good = validate(params); !good)
     return fail(good.error());
   const double norm = std::sqrt(kernels::squared_norm(gradient_.size(), gradient_.data()));
-  if (!std::isfinite(norm)) {
-    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
-    auto error = fail(Errc::request_failed,
-                      "NonFiniteInTensor: the gradient is not finite; weights and moments are "
-                      "unchanged, the gradient was dropped");
-    error.value().category = ErrorCategory::server;
-    return error;
-  }
+  if (!std::isfinite(norm))
+    return refuse_step("the gradient is not finite", ErrorCategory::server);
   const auto t = static_cast<double>(step_ + 1);
   const double limit = params.grad_clip_norm;
   kernels::AdamWStep s;
@@ -116,11 +129,28 @@ Result<Metrics> Adapter::step(const AdamParams& params) {
   s.bias1 = static_cast<float>(1.0 - std::pow(params.beta1, t));
   s.bias2 = static_cast<float>(1.0 - std::pow(params.beta2, t));
   s.eps = static_cast<float>(params.eps);
+  auto parameters = weights_->parameters_;
+  auto first = first_moment_;
+  auto second = second_moment_;
+  kernels::adamw(gradient_.size(), s, gradient_.data(), parameters.data(), first.data(),
+                 second.data());
+  if (!is_finite(first) || !is_finite(second))
+    return refuse_step(fmt::format("moments of the optimizer would not be finite, the norm of the "
+                                   "gradient being {}",
+                                   norm),
+                       ErrorCategory::server);
+  if (!is_finite(parameters))
+    return refuse_step(
+        fmt::format("weights would not be finite with a learning_rate of {} and a weight_decay of "
+                    "{}",
+                    params.learning_rate, params.weight_decay),
+        ErrorCategory::user);
+  first_moment_ = std::move(first);
+  second_moment_ = std::move(second);
   auto& weights = writable();
-  kernels::adamw(gradient_.size(), s, gradient_.data(), weights.parameters_.data(),
-                 first_moment_.data(), second_moment_.data());
+  weights.parameters_ = std::move(parameters);
   weights.merge();
-  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  drop_gradient();
   ++step_;
   return Metrics{{"grad_norm:mean", norm},
                  {"learning_rate:mean", params.learning_rate},

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace tinkaf::model {
@@ -110,6 +111,9 @@ public:
   /// Adds `gradient` to what is gathered. Shape: [layout size].
   void add_gradient(const std::vector<float>& gradient);
 
+  /// Forgets what is gathered.
+  void drop_gradient();
+
   /// One AdamW step; see `optim_step`.
   [[nodiscard]] Result<Metrics> step(const AdamParams& params);
 
@@ -118,6 +122,9 @@ public:
 
 private:
   explicit Adapter(std::shared_ptr<AdapterWeights> weights);
+
+  [[nodiscard]] tl::unexpected<Error> refuse_step(const std::string& reason,
+                                                  ErrorCategory category);
 
   /// The weights, copied first if a snapshot still looks at them.
   AdapterWeights& writable();

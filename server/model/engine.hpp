@@ -57,8 +57,9 @@ forward_backward(Adapter& adapter, std::span<const Datum> data, LossFn loss_fn,
 
 /// Applies the gathered gradient with AdamW and clears it. No gradient counts as zero.
 /// Metrics: `grad_norm:mean` (before clipping), `learning_rate:mean`, `step:max`.
-/// @returns `Errc::invalid_argument` for bad parameters; `Errc::request_failed` when the gradient
-///          is not finite: weights and moments stay, the gradient is cleared
+/// @returns `Errc::invalid_argument` for bad parameters; `Errc::request_failed` when the gradient,
+///          a new moment (category `server`) or a new weight (category `user`) is not finite:
+///          weights and moments stay, the gradient is cleared
 [[nodiscard]] Result<OptimStepResponse> optim_step(Adapter& adapter, const AdamParams& params);
 
 /// Draws continuations of a prompt.

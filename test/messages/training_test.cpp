@@ -35,6 +35,7 @@ TEST_CASE("Adam settings out of range are refused by name", "[messages][training
   CHECK(name_of({.beta1 = 1}).find("beta1") != std::string::npos);
   CHECK(name_of({.beta2 = -0.1}).find("beta2") != std::string::npos);
   CHECK(name_of({.eps = 0}).find("eps") != std::string::npos);
+  CHECK(name_of({.eps = 1e-60}).find("eps is 1e-60") != std::string::npos);
   CHECK(name_of({.grad_clip_norm = std::numeric_limits<double>::infinity()}).find("grad_clip_norm")
         != std::string::npos);
 }

@@ -71,6 +71,38 @@ TEST_CASE("a gradient that is not finite changes nothing and is dropped", "[mode
   CHECK(adapter.gradient() == std::vector<float>(before.size(), 0.0F));
 }
 
+TEST_CASE("a step to weights or moments that are not finite fails, and the next one works",
+          "[model]") {
+  auto adapter = stirred_adapter(random_model());
+  auto twin = stirred_adapter(random_model());
+  std::vector<float> gradient(adapter.gradient().size(), 1.0F);
+  AdamParams params;
+  auto category = ErrorCategory::user;
+  SECTION("of the user's making") {
+    params.learning_rate = 1e30;
+    params.weight_decay = 1e30;
+  }
+  SECTION("since the gradient is too large to be squared") {
+    gradient[7] = 1e25F;
+    category = ErrorCategory::server;
+  }
+  adapter.add_gradient(gradient);
+  const auto done = optim_step(adapter, params);
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == Errc::request_failed);
+  CHECK(done.error().category == category);
+  CHECK(holds(done.error(), "NonFiniteInTensor"));
+  CHECK(adapter.step_count() == 0);
+  CHECK(adapter.gradient() == std::vector<float>(gradient.size(), 0.0F));
+
+  const std::vector<float> next(gradient.size(), 0.5F);
+  for (auto* x : {&adapter, &twin}) {
+    x->add_gradient(next);
+    REQUIRE(optim_step(*x, {}));
+  }
+  CHECK(adapter.weights().parameters() == twin.weights().parameters());
+}
+
 TEST_CASE("bad optimizer settings are refused and keep the gradient", "[model]") {
   auto adapter = stirred_adapter(random_model());
   const std::vector<float> gradient(adapter.gradient().size(), 1.0F);
