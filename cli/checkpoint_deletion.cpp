@@ -2,8 +2,8 @@
 #include "cli/checkpoint_deletion.hpp"
 
 #include "api/wire/rfc3339.hpp"
+#include "cli/limits.hpp"
 #include "cli/report.hpp"
-#include "cli/storage.hpp"
 
 #include <fmt/format.h>
 
@@ -103,7 +103,8 @@ void print_summary(std::size_t deleted, const std::vector<Failure>& failures, Ou
 void add_deletion_options(CLI::App& command, DeletionArguments& arguments) {
   command.add_option("PATH", arguments.paths, "Their tinker:// paths");
   command.add_option("--run-id", arguments.training_run_id, "Those of this training run instead");
-  command.add_option("--type", arguments.type, "With --run-id: weights or sampler_weights only");
+  command.add_option("--type", arguments.type, "With --run-id: weights or sampler_weights only")
+      ->check(one_of({"weights", "sampler_weights"}));
   command.add_option("--before", arguments.before, "With --run-id: made before this time only");
   command.add_option("--after", arguments.after, "With --run-id: made after this time only");
   command.add_flag("-y,--yes", arguments.yes, "Do not ask");
@@ -121,14 +122,8 @@ Result<DeletionFilter> check(const DeletionArguments& arguments) {
     if (const auto parsed = TinkerPath::parse(path); !parsed)
       return fail(parsed.error());
   auto filter = DeletionFilter{};
-  if (arguments.type == "weights" || arguments.type == "training")
-    filter.kind = CheckpointKind::training;
-  else if (arguments.type == "sampler_weights" || arguments.type == "sampler")
-    filter.kind = CheckpointKind::sampler;
-  else if (!arguments.type.empty())
-    return fail(
-        Errc::invalid_argument,
-        fmt::format("--type is `{}`, but must be weights or sampler_weights", arguments.type));
+  if (!arguments.type.empty())
+    filter.kind = arguments.type == "weights" ? CheckpointKind::training : CheckpointKind::sampler;
   auto before = read_time("--before", arguments.before);
   auto after = read_time("--after", arguments.after);
   if (!before || !after)
@@ -138,18 +133,17 @@ Result<DeletionFilter> check(const DeletionArguments& arguments) {
   return filter;
 }
 
-Result<void> delete_checkpoints(const DeletionArguments& arguments, const RestClient& rest,
-                                OutputFormat format, const std::stop_token& stop) {
+Result<void> delete_checkpoints(const DeletionArguments& arguments, const StorageCall& call) {
   const auto filter = check(arguments);
   if (!filter)
     return fail(filter.error());
-  const auto paths = find_paths(arguments, *filter, rest, stop);
+  const auto paths = find_paths(arguments, *filter, call.rest, call.stop);
   if (!paths)
     return fail(paths.error());
   if (!paths->empty() && !arguments.yes && !confirmed(*paths))
     return fail(Errc::cancelled, "nothing was removed");
-  const auto failures = remove_all(*paths, rest, stop);
-  print_summary(paths->size() - failures.size(), failures, format);
+  const auto failures = remove_all(*paths, call.rest, call.stop);
+  print_summary(paths->size() - failures.size(), failures, call.format);
   if (!failures.empty())
     return fail(Errc::request_failed, fmt::format("{} of {} checkpoints could not be removed",
                                                   failures.size(), paths->size()));

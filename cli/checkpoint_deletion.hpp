@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/tables.hpp"
-#include "client/rest_client.hpp"
+#include "cli/storage_group.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -50,7 +48,6 @@ struct DeletionFilter {
 /// after single failures and sums up.
 /// @returns an error if any of them failed
 [[nodiscard]] Result<void> delete_checkpoints(const DeletionArguments& arguments,
-                                              const RestClient& rest, OutputFormat format,
-                                              const std::stop_token& stop);
+                                              const StorageCall& call);
 
 } // namespace tinkaf::cli

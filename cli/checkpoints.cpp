@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json_rest.hpp"
 #include "cli/checkpoint_deletion.hpp"
-#include "cli/commands.hpp"
+#include "cli/limits.hpp"
 #include "cli/progress.hpp"
-#include "cli/report.hpp"
-#include "cli/storage.hpp"
+#include "cli/storage_group.hpp"
 
 #include <fmt/format.h>
 
@@ -22,7 +21,7 @@ constexpr std::int64_t page_size = 1'000;
 struct CheckpointArguments {
   ServiceArguments service;
   std::string training_run_id;
-  std::size_t limit = 20;
+  std::size_t limit = 0;
   std::string path;
   std::optional<std::int64_t> ttl;
   bool remove_ttl = false;
@@ -42,19 +41,17 @@ std::vector<std::string> row_of(const Checkpoint& checkpoint) {
 }
 
 /// The checkpoints to list, and how many there are in all.
-Result<std::pair<std::vector<Checkpoint>, std::int64_t>>
-fetch(const CheckpointArguments& arguments, const RestClient& rest, const std::stop_token& stop) {
+Result<std::pair<std::vector<Checkpoint>, std::int64_t>> fetch(const CheckpointArguments& arguments,
+                                                               const StorageCall& call) {
   if (arguments.training_run_id.empty()) {
-    const auto wanted = static_cast<std::int64_t>(arguments.limit);
-    auto walk = rest.all_user_checkpoints(
-        {.limit = wanted == 0 ? page_size : std::min(wanted, page_size)});
+    auto walk = call.rest.all_user_checkpoints({.limit = page_limit(arguments.limit, page_size)});
     auto found = walk.all(arguments.limit);
     if (!found)
       return fail(std::move(found.error()));
     auto count = static_cast<std::int64_t>(found->size());
     return std::pair{std::move(*found), std::max(count, walk.total_count().value_or(0))};
   }
-  auto all = wait(rest.list_checkpoints(arguments.training_run_id), stop);
+  auto all = wait(call.rest.list_checkpoints(arguments.training_run_id), call.stop);
   if (!all)
     return fail(std::move(all.error()));
   auto count = static_cast<std::int64_t>(all->checkpoints.size());
@@ -63,27 +60,21 @@ fetch(const CheckpointArguments& arguments, const RestClient& rest, const std::s
   return std::pair{std::move(all->checkpoints), count};
 }
 
-Result<void> list(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat format,
-                  const std::stop_token& stop) {
-  const auto found = fetch(arguments, rest, stop);
+Result<void> list(const CheckpointArguments& arguments, const StorageCall& call) {
+  const auto found = fetch(arguments, call);
   if (!found)
     return fail(found.error());
   const auto& [checkpoints, total] = *found;
-  if (format == OutputFormat::json) {
+  if (call.format == OutputFormat::json) {
     auto json = std::string{"{"};
     if (!arguments.training_run_id.empty())
       json += "\"run_id\":" + json_text(arguments.training_run_id) + ",";
-    auto entries = std::string{};
-    for (const auto& checkpoint : checkpoints)
-      entries += (entries.empty() ? "" : ",") + wire::to_json(checkpoint);
-    print_line(pretty_json(json + "\"checkpoints\":[" + entries + "]}"));
+    json += "\"checkpoints\":";
+    print_line(pretty_json(
+        json + json_list(checkpoints, [](const auto& x) { return wire::to_json(x); }) + "}"));
     return {};
   }
-  const auto count = static_cast<std::int64_t>(checkpoints.size());
-  auto title = fmt::format("{} checkpoint{}", count, count == 1 ? "" : "s");
-  if (total > count)
-    title += fmt::format(" ({} more not shown; --limit 0 shows all)", total - count);
-  print_line(title);
+  print_count(checkpoints.size(), "checkpoint", total);
   auto rows = std::vector<std::vector<std::string>>{};
   for (const auto& checkpoint : checkpoints)
     rows.push_back(row_of(checkpoint));
@@ -93,12 +84,11 @@ Result<void> list(const CheckpointArguments& arguments, const RestClient& rest, 
   return {};
 }
 
-Result<void> info(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat format,
-                  const std::stop_token& stop) {
+Result<void> info(const CheckpointArguments& arguments, const StorageCall& call) {
   const auto path = TinkerPath::parse(arguments.path);
   if (!path)
     return fail(path.error());
-  const auto all = wait(rest.list_checkpoints(path->training_run_id), stop);
+  const auto all = wait(call.rest.list_checkpoints(path->training_run_id), call.stop);
   if (!all)
     return fail(all.error());
   const auto found
@@ -115,10 +105,10 @@ Result<void> info(const CheckpointArguments& arguments, const RestClient& rest, 
                 fmt::format("there is no checkpoint {}{}", path->str(),
                             other ? ", but there is " + sibling.str() : std::string{}));
   }
-  const auto run = wait(rest.get_training_run(path->training_run_id), stop);
+  const auto run = wait(call.rest.get_training_run(path->training_run_id), call.stop);
   if (!run)
     return fail(run.error());
-  if (format == OutputFormat::json) {
+  if (call.format == OutputFormat::json) {
     auto json = wire::to_json(*found);
     json.pop_back();
     json += fmt::format(",\"is_lora\":{}", run->is_lora);
@@ -149,39 +139,40 @@ Result<void> done(Result<Done> result) {
   return {};
 }
 
-Result<void> publish(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat,
-                     const std::stop_token& stop) {
-  return done(wait(rest.publish_checkpoint_from_tinker_path(arguments.path), stop));
+Result<void> publish(const CheckpointArguments& arguments, const StorageCall& call) {
+  return done(wait(call.rest.publish_checkpoint_from_tinker_path(arguments.path), call.stop));
 }
 
-Result<void> unpublish(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat,
-                       const std::stop_token& stop) {
-  return done(wait(rest.unpublish_checkpoint_from_tinker_path(arguments.path), stop));
+Result<void> unpublish(const CheckpointArguments& arguments, const StorageCall& call) {
+  return done(wait(call.rest.unpublish_checkpoint_from_tinker_path(arguments.path), call.stop));
 }
 
-Result<void> set_ttl(const CheckpointArguments& arguments, const RestClient& rest, OutputFormat,
-                     const std::stop_token& stop) {
+Result<void> set_ttl(const CheckpointArguments& arguments, const StorageCall& call) {
   auto ttl = std::optional<std::chrono::seconds>{};
   if (arguments.ttl)
     ttl = std::chrono::seconds{*arguments.ttl};
-  return done(wait(rest.set_checkpoint_ttl_from_tinker_path(arguments.path, ttl), stop));
+  return done(wait(call.rest.set_checkpoint_ttl_from_tinker_path(arguments.path, ttl), call.stop));
 }
 
-Result<void> remove(const CheckpointArguments& arguments, const RestClient& rest,
-                    OutputFormat format, const std::stop_token& stop) {
-  return delete_checkpoints(arguments.deletion, rest, format, stop);
+Result<void> remove(const CheckpointArguments& arguments, const StorageCall& call) {
+  return delete_checkpoints(arguments.deletion, call);
 }
 
-Result<void> download(const CheckpointArguments& arguments, const RestClient& rest,
-                      OutputFormat format, const std::stop_token& stop) {
+Result<void> download(const CheckpointArguments& arguments, const StorageCall& call) {
   const auto path = TinkerPath::parse(arguments.path);
   if (!path)
     return fail(path.error());
+  const auto destination
+      = arguments.output
+        / fmt::format("{}_{}_{}", path->training_run_id, to_string(path->kind), path->name);
+  auto failed = std::error_code{};
+  if (!arguments.force && std::filesystem::exists(destination, failed))
+    return fail(Errc::invalid_argument,
+                fmt::format("{} is there already; --force replaces it, --output puts it elsewhere",
+                            destination.string()));
   auto request = DownloadCheckpoint{
       .checkpoint = {path->training_run_id, path->checkpoint_id()},
-      .destination
-      = arguments.output
-        / fmt::format("{}_{}_{}", path->training_run_id, to_string(path->kind), path->name),
+      .destination = destination,
       .force = arguments.force,
   };
   const auto shown = is_terminal(stderr);
@@ -189,12 +180,12 @@ Result<void> download(const CheckpointArguments& arguments, const RestClient& re
     request.progress = [](const DownloadProgress& x) {
       fmt::print(stderr, "\r{} of {}\033[K", size_text(x.bytes), size_text(x.total));
     };
-  const auto files = wait(rest.download_checkpoint(std::move(request)), stop);
+  const auto files = wait(call.rest.download_checkpoint(std::move(request)), call.stop);
   if (shown)
     fmt::print(stderr, "\r\033[K");
   if (!files)
     return fail(files.error());
-  if (format == OutputFormat::json)
+  if (call.format == OutputFormat::json)
     print_line(pretty_json(fmt::format(
         R"({{"checkpoint_path":{},"destination":{},"file_size_bytes":{}}})",
         json_text(arguments.path), json_text(files->destination.string()), files->archive_bytes)));
@@ -207,24 +198,10 @@ Result<void> download(const CheckpointArguments& arguments, const RestClient& re
 } // namespace
 
 void add_checkpoints(CLI::App& parent, Command& run, const OutputFormat& format) {
-  auto* group = parent.add_subcommand("checkpoint", "Manage checkpoints");
-  group->require_subcommand(1);
-  group->fallthrough();
+  auto group = StorageGroup{parent, "checkpoint", "Manage checkpoints", run, format};
   const auto arguments = std::make_shared<CheckpointArguments>();
   auto add = [&](const char* name, const char* text, auto act) {
-    auto* command = group->add_subcommand(name, text);
-    command->fallthrough();
-    add_storage_options(*command, arguments->service);
-    command->callback([&run, &format, arguments, act] {
-      run = [&format, arguments, act](const StopSignals& signals) {
-        auto storage = Storage::open(arguments->service, signals.token());
-        if (!storage)
-          return report(storage.error(), signals);
-        const auto result = act(*arguments, storage->rest(), format, signals.token());
-        return result ? exit_success : report(result.error(), signals);
-      };
-    });
-    return command;
+    return group.add(name, text, arguments, act);
   };
   auto add_one = [&](const char* name, const char* text, auto act) {
     auto* command = add(name, text, act);
@@ -234,15 +211,14 @@ void add_checkpoints(CLI::App& parent, Command& run, const OutputFormat& format)
 
   auto* all = add("list", "List checkpoints, newest first", list);
   all->add_option("--run-id", arguments->training_run_id, "Of this training run only");
-  all->add_option("--limit", arguments->limit, "Checkpoints to show; 0 shows all")
-      ->capture_default_str();
+  add_limit(*all, arguments->limit, "Checkpoints");
   add_one("info", "Show a checkpoint", info);
   add_one("publish", "Let anyone with an account load a checkpoint", publish);
   add_one("unpublish", "Keep a checkpoint to yourself again", unpublish);
 
   auto* ttl = add_one("set-ttl", "Change when a checkpoint expires", set_ttl);
   auto* choice = ttl->add_option_group("expiry");
-  choice->add_option("--ttl", arguments->ttl, "Seconds from now on");
+  choice->add_option("--ttl", arguments->ttl, "Seconds from now on")->check(whole_number(1));
   choice->add_flag("--remove", arguments->remove_ttl, "Keep it for ever");
   choice->require_option(1);
 

@@ -3,8 +3,10 @@
 
 #include "api/endpoint.hpp"
 #include "api/http/http_client.hpp"
+#include "cli/limits.hpp"
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
+#include "cli/shell_words.hpp"
 #include "server/model/config_file.hpp"
 
 #include <fmt/format.h>
@@ -69,34 +71,70 @@ void add_service_options(CLI::App& command, ServiceArguments& arguments) {
                      "Folder for the local server's checkpoints [~/.local/state/tinkaf]");
   command.add_option("--model-dir", arguments.model_dir,
                      "Folder of the local server's base model [the shipped one]");
-  command.add_option("--threads", arguments.threads,
-                     "Threads of the local server; 0 takes all cores");
+  command
+      .add_option("--threads", arguments.threads, "Threads of the local server; 0 takes all cores")
+      ->check(whole_number(0, most_threads));
+}
+
+std::string same_service(const ServiceArguments& arguments) {
+  auto text = std::string{};
+  for (const auto& [option, value] :
+       {std::pair{"--base-url", arguments.base_url}, std::pair{"--model", arguments.model},
+        std::pair{"--tokenizer", arguments.tokenizer_file.string()},
+        std::pair{"--state", arguments.state_dir.string()},
+        std::pair{"--model-dir", arguments.model_dir.string()}})
+    if (!value.empty())
+      text += fmt::format(" {} {}", option, shell_word(value));
+  return text;
+}
+
+bool names_service(const ServiceArguments& arguments) {
+  return !arguments.base_url.empty() || is_set("TINKER_BASE_URL") || is_set("TINKER_API_KEY");
+}
+
+Result<ClientOptions> client_options(const ServiceArguments& arguments) {
+  auto options = ClientOptions{};
+  options.base_url = arguments.base_url;
+  options = with_environment(std::move(options));
+  if (options.api_key.empty() && options.credential_command.empty())
+    return fail(Errc::unauthenticated,
+                fmt::format("there is no API key for {}: set TINKER_API_KEY; or run `tinkaf serve` "
+                            "and set TINKER_BASE_URL to the address that it prints",
+                            options.base_url));
+  if (auto valid = validate(options); !valid)
+    return fail(std::move(valid.error()));
+  return options;
 }
 
 Result<Connection> Connection::open(const ServiceArguments& arguments, std::stop_token stop) {
   auto result = Connection{};
   result.arguments_ = arguments;
   auto options = ClientOptions{};
-  options.base_url = arguments.base_url;
-  if (arguments.base_url.empty() && !is_set("TINKER_BASE_URL") && !is_set("TINKER_API_KEY")) {
+  if (!names_service(arguments)) {
     auto models = local_models(arguments.model_dir);
     if (!models)
       return fail(models.error());
     auto server = Server::start({.state_dir = arguments.state_dir,
                                  .models = std::move(*models),
                                  .threads = arguments.threads});
+    if (!server && server.error().code == Errc::conflict) // the port is a free one
+      return fail(Errc::conflict,
+                  server.error().message
+                      + " with --state, or use that server: --base-url and the address that "
+                        "`tinkaf serve` has printed");
     if (!server)
       return fail(server.error());
     result.server_ = std::move(*server);
     options.base_url = result.server_->address();
     options.api_key = std::string{local_api_key}; // no command of the environment is asked for one
-  }
-  options = with_environment(std::move(options));
-  if (auto valid = validate(options); !valid)
-    return fail(valid.error());
-  if (!result.server_)
+  } else {
+    auto named = client_options(arguments);
+    if (!named)
+      return fail(named.error());
+    options = std::move(*named);
     if (auto there = probe(options, stop); !there)
       return fail(there.error());
+  }
   auto service = Service::connect(std::move(options));
   if (!service)
     return fail(service.error());

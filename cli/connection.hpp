@@ -32,6 +32,17 @@ struct ServiceArguments {
 /// Adds `--base-url`, `--model` and the like.
 void add_service_options(CLI::App& command, ServiceArguments& arguments);
 
+/// The options that lead another command of this program to the same service and model, each with
+/// a blank before it, for bash.
+[[nodiscard]] std::string same_service(const ServiceArguments& arguments);
+
+/// Whether options or environment name a service; else it is a local server inside this process.
+[[nodiscard]] bool names_service(const ServiceArguments& arguments);
+
+/// Options of a client of the named service, completed from the environment and checked.
+/// @returns an error that names option or environment variable
+[[nodiscard]] Result<ClientOptions> client_options(const ServiceArguments& arguments);
+
 /// A service to work with: the one that options or environment name, else a local server inside
 /// this process.
 class Connection {

@@ -7,6 +7,7 @@
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
 #include "cli/sft_command.hpp"
+#include "cli/shell_words.hpp"
 
 #include <fmt/format.h>
 
@@ -44,20 +45,6 @@ void print_answers(const char* when, const std::vector<train::DataRow>& rows,
   std::fflush(stdout);
 }
 
-/// A text as a word for bash; line breaks keep their meaning.
-std::string quoted(const std::string& text) {
-  auto result = std::string{"$'"};
-  for (const char x : text) {
-    if (x == '\n')
-      result += "\\n";
-    else if (x == '\'' || x == '\\')
-      result += std::string{"\\"} + x;
-    else
-      result += x;
-  }
-  return result + "'";
-}
-
 /// A folder that no earlier demo has taken.
 std::filesystem::path fresh_folder() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -73,15 +60,11 @@ void print_end(const DemoArguments& arguments, const Connection& connection,
     fmt::print("checkpoints    {}\n", server->state_dir().string());
   fmt::print("to go on       {}\nto sample from {}\n\nWhat to type next:\n", checkpoint.state_path,
              checkpoint.sampler_path);
-  auto where = std::string{};
-  if (!arguments.service.state_dir.empty())
-    where += fmt::format(" --state '{}'", arguments.service.state_dir.string());
-  if (!arguments.service.base_url.empty())
-    where += fmt::format(" --base-url '{}'", arguments.service.base_url);
-  fmt::print("  {} sample --model-path '{}' --prompt {} --temperature 0{}\n", program_path(),
-             checkpoint.sampler_path, quoted(prompt), where);
-  fmt::print("  {} train sft --data YOUR.jsonl --steps 100 --out my-run{}\n", program_path(),
-             where);
+  const auto where = same_service(arguments.service);
+  fmt::print("  {} sample --model-path {} --prompt {} --temperature 0{}\n", program_path(),
+             shell_word(checkpoint.sampler_path), shell_word(prompt), where);
+  fmt::print("  {} train sft --data YOUR.jsonl --steps 100 --lr {} --out my-run{}\n",
+             program_path(), arguments.job.settings.adam.learning_rate, where);
 }
 
 Result<int> demo(DemoArguments arguments, const StopSignals& signals) {
@@ -161,9 +144,11 @@ void add_demo(CLI::App& parent, Command& run) {
   command->add_option("--out", job.out, "Folder of the run [tinkaf-demo/TIME]");
   add_service_options(*command, arguments->service);
   command->add_option("--steps", job.settings.steps, "Optimizer steps")
-      ->check(above_zero())
+      ->check(whole_number(1))
       ->capture_default_str();
-  command->add_option("--seed", job.settings.seed, "Seed")->capture_default_str();
+  command->add_option("--seed", job.settings.seed, "Seed")
+      ->check(whole_number(0))
+      ->capture_default_str();
   command->callback([&run, arguments] {
     run = [arguments](const StopSignals& signals) {
       const auto done = demo(*arguments, signals);

@@ -3,36 +3,28 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cstdlib>
+#include <cstdint>
 #include <string>
+#include <vector>
+
+// What values options take. CLI11's own checks show values as the program sees them, not as the
+// user gave them. All say what is allowed and what was given; the option's name stands before it.
 
 namespace tinkaf::cli {
 
-// CLI11's own checks of ranges print the largest double in full.
+/// The most threads that an option takes.
+inline constexpr std::int64_t most_threads = 1024;
 
-namespace detail {
-
-template <class Accept>
-CLI::Validator number_that(Accept accept, const std::string& wish) {
-  return CLI::Validator{[accept, wish](const std::string& text) {
-                          char* end = nullptr;
-                          const double value = std::strtod(text.c_str(), &end);
-                          const bool good = !text.empty() && *end == '\0' && accept(value);
-                          return good ? std::string{} : "must be " + wish + ", but is " + text;
-                        },
-                        ""};
-}
-
-} // namespace detail
+/// A whole number of a range.
+[[nodiscard]] CLI::Validator whole_number(std::int64_t least, std::int64_t most = INT64_MAX);
 
 /// A number above 0.
-inline CLI::Validator above_zero() {
-  return detail::number_that([](double x) { return x > 0; }, "above 0");
-}
+[[nodiscard]] CLI::Validator above_zero();
 
 /// A number of at least 0.
-inline CLI::Validator at_least_zero() {
-  return detail::number_that([](double x) { return x >= 0; }, "at least 0");
-}
+[[nodiscard]] CLI::Validator at_least_zero();
+
+/// One of some words.
+[[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
 } // namespace tinkaf::cli

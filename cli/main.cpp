@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.hpp"
+#include "cli/limits.hpp"
 #include "cli/report.hpp"
+#include "cli/usage.hpp"
 
 #include <exception>
-#include <map>
 #include <string>
 
 namespace {
@@ -21,11 +22,13 @@ int run(int argc, char** argv) {
   add_pretrain(app, command);
   add_version(app, command);
   auto format = OutputFormat::table;
-  const auto formats = std::map<std::string, OutputFormat>{{"table", OutputFormat::table},
-                                                           {"json", OutputFormat::json}};
-  auto* format_option
-      = app.add_option("-f,--format", format, "table or json, for `run` and `checkpoint`")
-            ->transform(CLI::CheckedTransformer(formats));
+  auto* format_option = app.add_option_function<std::string>(
+                               "-f,--format",
+                               [&](const std::string& word) {
+                                 format = word == "json" ? OutputFormat::json : OutputFormat::table;
+                               },
+                               "table or json, for `run` and `checkpoint`")
+                            ->check(one_of({"table", "json"}));
   add_runs(app, command, format);
   add_checkpoints(app, command, format);
   try {
@@ -33,7 +36,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {
-    complain(std::string{wrong.what()} + "; `tinkaf --help` and `tinkaf COMMAND --help` tell more");
+    complain(usage_text(app, wrong));
     return exit_usage;
   }
   if (format_option->count() > 0 && !app.got_subcommand("run")

@@ -44,10 +44,13 @@ void add_pretrain(CLI::App& parent, Command& run) {
   command->add_option("--out", options->output, "Folder for the model")->required();
   command->add_option("--work", options->work, "Folder for the state of the run [OUT/work]");
   command->add_option("--steps", options->steps, "Optimizer steps")
-      ->check(above_zero())
+      ->check(whole_number(1))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed")
+      ->check(whole_number(0))
+      ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads; 0 takes all cores")
+      ->check(whole_number(0, most_threads))
       ->capture_default_str();
   command->callback([&run, options] {
     if (options->work.empty())

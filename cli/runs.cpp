@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json_rest.hpp"
-#include "cli/commands.hpp"
-#include "cli/report.hpp"
-#include "cli/storage.hpp"
+#include "cli/limits.hpp"
+#include "cli/storage_group.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ constexpr std::int64_t page_size = 100;
 
 struct RunArguments {
   ServiceArguments service;
-  std::size_t limit = 20;
+  std::size_t limit = 0;
   std::vector<std::string> columns{"id", "model", "lora", "updated", "status"};
   std::string training_run_id;
 };
@@ -56,61 +56,38 @@ constexpr auto columns = std::array{
            }},
 };
 
-Result<std::vector<Column>> choose(const std::vector<std::string>& names) {
-  auto chosen = std::vector<Column>{};
-  for (const auto& name : names) {
-    const auto* found = std::find_if(columns.begin(), columns.end(),
-                                     [&](const auto& column) { return column.name == name; });
-    if (found == columns.end())
-      return fail(Errc::invalid_argument,
-                  fmt::format("unknown column `{}`; there are: id, model, owner, lora, updated, "
-                              "status, checkpoint, checkpoint_time",
-                              name));
-    chosen.push_back(*found);
-  }
-  return chosen;
+std::vector<std::string> column_names() {
+  auto names = std::vector<std::string>{};
+  for (const auto& column : columns)
+    names.emplace_back(column.name);
+  return names;
 }
 
-void print_table(const std::vector<TrainingRun>& runs, const std::vector<Column>& chosen,
-                 std::optional<std::int64_t> total) {
-  const auto count = static_cast<std::int64_t>(runs.size());
-  auto title = fmt::format("{} training run{}", count, count == 1 ? "" : "s");
-  if (total && *total > count)
-    title += fmt::format(" ({} more not shown; --limit 0 shows all)", *total - count);
-  print_line(title);
+void print_table(const std::vector<TrainingRun>& runs, const std::vector<std::string>& chosen) {
   auto head = std::vector<std::string>{};
-  for (const auto& column : chosen)
+  auto rows = std::vector<std::vector<std::string>>(runs.size());
+  for (const auto& name : chosen) {
+    const auto& column = *std::find_if(columns.begin(), columns.end(),
+                                       [&](const auto& x) { return x.name == name; });
     head.emplace_back(column.title);
-  auto rows = std::vector<std::vector<std::string>>{};
-  for (const auto& run : runs) {
-    auto& row = rows.emplace_back();
-    for (const auto& column : chosen)
-      row.push_back(column.text(run));
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      rows[i].push_back(column.text(runs[i]));
   }
   fmt::print("{}", table_text(head, rows));
 }
 
-Result<void> list(const RunArguments& arguments, OutputFormat format, const StopSignals& signals) {
-  const auto chosen = choose(arguments.columns);
-  if (!chosen)
-    return fail(chosen.error());
-  auto storage = Storage::open(arguments.service, signals.token());
-  if (!storage)
-    return fail(storage.error());
-  const auto wanted = static_cast<std::int64_t>(arguments.limit);
-  auto walk = storage->rest().all_training_runs(
-      {.limit = wanted == 0 ? page_size : std::min(wanted, page_size)});
+Result<void> list(const RunArguments& arguments, const StorageCall& call) {
+  auto walk = call.rest.all_training_runs({.limit = page_limit(arguments.limit, page_size)});
   const auto runs = walk.all(arguments.limit);
   if (!runs)
     return fail(runs.error());
-  if (format == OutputFormat::table) {
-    print_table(*runs, *chosen, walk.total_count());
+  if (call.format == OutputFormat::json) {
+    print_line(pretty_json(
+        "{\"runs\":" + json_list(*runs, [](const auto& x) { return wire::to_json(x); }) + "}"));
     return {};
   }
-  auto json = std::string{};
-  for (const auto& run : *runs)
-    json += (json.empty() ? "" : ",") + wire::to_json(run);
-  print_line(pretty_json("{\"runs\":[" + json + "]}"));
+  print_count(runs->size(), "training run", walk.total_count());
+  print_table(*runs, arguments.columns);
   return {};
 }
 
@@ -123,15 +100,11 @@ void add_checkpoint(std::vector<std::vector<std::string>>& rows, const std::stri
   rows.push_back({"  Path", checkpoint->tinker_path});
 }
 
-Result<void> info(const RunArguments& arguments, OutputFormat format, const StopSignals& signals) {
-  auto storage = Storage::open(arguments.service, signals.token());
-  if (!storage)
-    return fail(storage.error());
-  const auto run
-      = wait(storage->rest().get_training_run(arguments.training_run_id), signals.token());
+Result<void> info(const RunArguments& arguments, const StorageCall& call) {
+  const auto run = wait(call.rest.get_training_run(arguments.training_run_id), call.stop);
   if (!run)
     return fail(run.error());
-  if (format == OutputFormat::json) {
+  if (call.format == OutputFormat::json) {
     print_line(pretty_json(wire::to_json(*run)));
     return {};
   }
@@ -154,28 +127,15 @@ Result<void> info(const RunArguments& arguments, OutputFormat format, const Stop
 } // namespace
 
 void add_runs(CLI::App& parent, Command& run, const OutputFormat& format) {
-  auto* group = parent.add_subcommand("run", "Look at training runs");
-  group->require_subcommand(1);
-  group->fallthrough();
+  auto group = StorageGroup{parent, "run", "Look at training runs", run, format};
   const auto arguments = std::make_shared<RunArguments>();
-  auto add = [&](const char* name, const char* text, auto act) {
-    auto* command = group->add_subcommand(name, text);
-    command->fallthrough();
-    add_storage_options(*command, arguments->service);
-    command->callback([&run, &format, arguments, act] {
-      run = [&format, arguments, act](const StopSignals& signals) {
-        const auto done = act(*arguments, format, signals);
-        return done ? exit_success : report(done.error(), signals);
-      };
-    });
-    return command;
-  };
-  auto* all = add("list", "List training runs, newest first", list);
-  all->add_option("--limit", arguments->limit, "Runs to show; 0 shows all")->capture_default_str();
+  auto* all = group.add("list", "List training runs, newest first", arguments, list);
+  add_limit(*all, arguments->limit, "Runs");
   all->add_option("-c,--columns", arguments->columns,
-                  "Columns: id, model, owner, lora, updated, status, checkpoint, checkpoint_time")
+                  fmt::format("Columns: {}", fmt::join(column_names(), ", ")))
+      ->check(one_of(column_names()))
       ->delimiter(',');
-  auto* one = add("info", "Show a training run", info);
+  auto* one = group.add("info", "Show a training run", arguments, info);
   one->add_option("RUN", arguments->training_run_id, "Its id")->required();
 }
 

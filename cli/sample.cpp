@@ -116,11 +116,12 @@ void add_sample(CLI::App& parent, Command& run) {
   command->add_option("--prompt", arguments->prompt, "Text to go on from")->required();
   add_service_options(*command, arguments->service);
   command->add_option("--max-tokens", arguments->max_tokens, "Most new tokens [the model's limit]")
-      ->check(above_zero());
+      ->check(whole_number(1, INT32_MAX));
   command->add_option("--temperature", arguments->temperature, "0 takes the likeliest token")
       ->check(at_least_zero())
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "Same seed, same text [drawn by the service]");
+  command->add_option("--seed", arguments->seed, "Same seed, same text [drawn by the service]")
+      ->check(whole_number(0));
   command->add_flag("--chat", arguments->chat, "Take the prompt for a message of a user");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([&run, arguments] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.hpp"
+#include "cli/limits.hpp"
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
 #include "cli/stop_wait.hpp"
@@ -27,6 +28,13 @@ int serve(ServeArguments arguments, const StopSignals& signals) {
   arguments.options.models = std::move(*models);
   if (const auto* key = std::getenv("TINKAF_SERVE_API_KEY"); key != nullptr)
     arguments.options.api_key = key;
+  if (arguments.options.api_key.empty() && !is_loopback(arguments.options.host)) {
+    complain(fmt::format("--host is `{}`, where others can reach the server: set "
+                         "TINKAF_SERVE_API_KEY to the key that clients must show, or leave --host "
+                         "out to serve this machine only",
+                         arguments.options.host));
+    return exit_failure;
+  }
   auto server = Server::start(std::move(arguments.options));
   if (!server)
     return report(server.error(), signals);
@@ -47,12 +55,15 @@ void add_serve(CLI::App& parent, Command& run) {
       ->add_option("--host", options.host,
                    "Address to listen on; anything but loopback needs $TINKAF_SERVE_API_KEY")
       ->capture_default_str();
-  command->add_option("--port", options.port, "Port; 0 takes a free one")->capture_default_str();
+  command->add_option("--port", options.port, "Port; 0 takes a free one")
+      ->check(whole_number(0, 65535))
+      ->capture_default_str();
   command->add_option("--state", options.state_dir,
                       "Folder for checkpoints [~/.local/state/tinkaf]");
   command->add_option("--model-dir", arguments->model_dir,
                       "Folder of the base model [the shipped one]");
   command->add_option("--threads", options.threads, "Threads that compute; 0 takes all cores")
+      ->check(whole_number(0, most_threads))
       ->capture_default_str();
   command->callback([&run, arguments] {
     run = [arguments](const StopSignals& signals) { return serve(*arguments, signals); };

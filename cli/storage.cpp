@@ -1,33 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/storage.hpp"
 
+#include "server/state_folder.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 namespace tinkaf::cli {
 
 namespace {
 
-bool is_set(const char* variable) {
-  const auto* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
+/// What there is to look at; asking must not make a folder.
+Result<void> check_state_dir(std::filesystem::path dir) {
+  if (dir.empty())
+    dir = server::StateFolder::default_dir();
+  auto failed = std::error_code{};
+  if (std::filesystem::is_directory(dir, failed))
+    return {};
+  return fail(Errc::not_found,
+              fmt::format("nothing is stored here: there is no folder {}; --state names another, "
+                          "--base-url a service",
+                          dir.string()));
 }
 
 } // namespace
 
 Result<Storage> Storage::open(const ServiceArguments& arguments, const std::stop_token& stop) {
   auto result = Storage{};
-  if (!arguments.base_url.empty() || is_set("TINKER_BASE_URL") || is_set("TINKER_API_KEY")) {
-    auto options = ClientOptions{};
-    options.base_url = arguments.base_url;
-    auto rest = RestClient::connect(std::move(options));
+  if (names_service(arguments)) {
+    auto options = client_options(arguments);
+    if (!options)
+      return fail(std::move(options.error()));
+    auto rest = RestClient::connect(std::move(*options));
     if (!rest)
       return fail(std::move(rest.error()));
     result.rest_ = std::move(*rest);
     return result;
   }
+  if (auto there = check_state_dir(arguments.state_dir); !there)
+    return fail(std::move(there.error()));
   auto connection = Connection::open(arguments, stop);
   if (!connection)
     return fail(std::move(connection.error()));

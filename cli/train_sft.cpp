@@ -5,6 +5,7 @@
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
 #include "cli/sft_command.hpp"
+#include "cli/shell_words.hpp"
 
 #include <fmt/format.h>
 
@@ -49,15 +50,15 @@ std::string result_json(const SftJobResult& result, const SftJob& job,
   return text;
 }
 
-void print_result(const SftJobResult& result, const SftJob& job) {
+void print_result(const SftJobResult& result, const TrainArguments& arguments) {
   const auto& outcome = result.outcome;
   fmt::print("{} steps, loss {:.4f} -> {:.4f}, {:.0f} tok/s; metrics in {}\n", outcome.steps_done,
              outcome.first_nll, outcome.last_nll, result.tokens_per_second,
-             (job.out / "metrics.jsonl").string());
+             (arguments.job.out / "metrics.jsonl").string());
   if (outcome.checkpoint)
-    fmt::print("state    {}\nsampler  {}\nto sample: {} sample --model-path '{}' --prompt '…'\n",
+    fmt::print("state    {}\nsampler  {}\nto sample: {} sample --model-path {} --prompt '…'{}\n",
                outcome.checkpoint->state_path, outcome.checkpoint->sampler_path, program_path(),
-               outcome.checkpoint->sampler_path);
+               shell_word(outcome.checkpoint->sampler_path), same_service(arguments.service));
 }
 
 int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
@@ -78,7 +79,7 @@ int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
   if (arguments.json)
     fmt::print("{}\n", result_json(*result, arguments.job, metrics));
   else
-    print_result(*result, arguments.job);
+    print_result(*result, arguments);
   if (metrics && !arguments.json)
     fmt::print("{}", metrics_table(*metrics));
   if (!result->outcome.stopped)
@@ -103,23 +104,24 @@ void add_train(CLI::App& parent, Command& run) {
       ->required();
   command->add_option("--steps", job.settings.steps, "Optimizer steps")
       ->required()
-      ->check(above_zero());
+      ->check(whole_number(1));
   command->add_option("--out", job.out, "Folder for metrics.jsonl and checkpoints.jsonl")
       ->required();
   add_service_options(*command, arguments->service);
   command->add_option("--lora-rank", job.lora_rank, "Rank of the adapter, a power of two")
-      ->check(above_zero())
+      ->check(whole_number(1, INT32_MAX))
       ->capture_default_str();
   command->add_option("--lr", job.settings.adam.learning_rate, "Learning rate at the start")
       ->check(at_least_zero())
       ->capture_default_str();
   command->add_option("--lr-schedule", arguments->schedule, "constant, linear or cosine")
-      ->check(CLI::IsMember({"constant", "linear", "cosine"}))
+      ->check(one_of({"constant", "linear", "cosine"}))
       ->capture_default_str();
   command->add_option("--batch", job.settings.batch_size, "Rows in a batch")
-      ->check(above_zero())
+      ->check(whole_number(1))
       ->capture_default_str();
   command->add_option("--seed", job.settings.seed, "Seed of the adapter and of the rows' order")
+      ->check(whole_number(0))
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print the result as one JSON object");
   command->add_flag("--client-metrics", arguments->client_metrics,

@@ -25,10 +25,6 @@ void raise_file_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
 Result<void> check(const ServerOptions& options,
                    const std::vector<std::shared_ptr<server::Trainer>>& trainers) {
   if (trainers.empty())
@@ -61,6 +57,10 @@ server::HttpServerOptions http_options(const ServerOptions& options, server::Ser
 }
 
 } // namespace
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
 
 class Server::Impl {
 public:

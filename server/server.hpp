@@ -16,6 +16,9 @@ namespace server {
 class Trainer;
 } // namespace server
 
+/// Whether only this machine reaches a server that listens on this address.
+[[nodiscard]] bool is_loopback(const std::string& host);
+
 /// A Tinker-compatible server that trains and samples on this machine.
 ///
 /// Owns its threads: two for HTTP, two for parsing, one that computes (with its helpers). All

@@ -26,19 +26,19 @@ namespace {
 constexpr const char* run_name = "run.json";
 constexpr std::size_t longest_name = 255;
 
-fs::path default_dir() {
+tl::unexpected<Error> cannot(const char* what, const fs::path& path, const std::error_code& why) {
+  return fail(Errc::io_error, fmt::format("cannot {} {}: {}", what, path.string(), why.message()));
+}
+
+} // namespace
+
+fs::path StateFolder::default_dir() {
   const auto* state = std::getenv("XDG_STATE_HOME");
   if (state != nullptr && *state != '\0')
     return fs::path{state} / "tinkaf";
   const auto* home = std::getenv("HOME");
   return fs::path{home != nullptr ? home : "."} / ".local/state/tinkaf";
 }
-
-tl::unexpected<Error> cannot(const char* what, const fs::path& path, const std::error_code& why) {
-  return fail(Errc::io_error, fmt::format("cannot {} {}: {}", what, path.string(), why.message()));
-}
-
-} // namespace
 
 Result<std::unique_ptr<StateFolder>> StateFolder::open(fs::path dir) {
   if (dir.empty())

@@ -55,9 +55,12 @@ using WeightsFolder = std::shared_ptr<const std::filesystem::path>;
 /// A checkpoint past its expiry is treated as gone whether its files are still there or not.
 class StateFolder {
 public:
+  /// `$XDG_STATE_HOME/tinkaf`, else `~/.local/state/tinkaf`.
+  [[nodiscard]] static std::filesystem::path default_dir();
+
   /// Makes the folder if it is missing, locks it, and removes what an earlier server left
   /// unfinished.
-  /// @param dir if empty: `$XDG_STATE_HOME/tinkaf`, else `~/.local/state/tinkaf`
+  /// @param dir if empty, `default_dir()`
   /// @returns `Errc::conflict` if another server holds it, `Errc::io_error` naming the folder
   [[nodiscard]] static Result<std::unique_ptr<StateFolder>> open(std::filesystem::path dir);
 

@@ -22,8 +22,63 @@ TEST_CASE_METHOD(CliFixture, "The version is printed for people and for programs
 
 TEST_CASE_METHOD(CliFixture, "Wrong usage is one line and code 2", "[cli]") {
   check_one_line(run({"train", "sft", "--steps", "3"}), "--data is required", 2);
-  check_one_line(run({"serve", "--port", "70000"}), "--port", 2);
-  check_one_line(run({}), "subcommand", 2);
+  check_one_line(run({"train", "sft", "--steps"}), "--steps needs a value", 2);
+  check_one_line(run({"sample", "--seed", "1", "--seed", "2"}), "--seed was given more than once",
+                 2);
+}
+
+TEST_CASE_METHOD(CliFixture, "A value that is not allowed is told with its option and what is",
+                 "[cli]") {
+  auto check = [&](std::vector<std::string> arguments, const std::string& text) {
+    check_one_line(run(std::move(arguments)), text, 2);
+  };
+  check({"serve", "--port", "70000"},
+        "--port must be a whole number from 0 to 65535, but is `70000`");
+  check({"serve", "--threads", "-1"}, "--threads must be a whole number from 0 to 1024");
+  check({"run", "list", "--limit", "-1"},
+        "--limit must be a whole number of at least 0, but is `-1`");
+  check({"checkpoint", "list", "--limit", "2.5"}, "--limit must be a whole number");
+  check({"-f", "yaml", "run", "list"}, "--format must be one of: table, json, but is `yaml`");
+  check({"checkpoint", "delete", "--type", "all"},
+        "--type must be one of: weights, sampler_weights");
+  check({"sample", "--temperature", "hot"}, "--temperature must be a number of at least 0");
+  check({"train", "sft", "--lr-schedule", "linearr"},
+        "--lr-schedule must be one of: constant, linear, cosine, but is `linearr`");
+  check({"train", "sft", "--steps", "0"}, "--steps must be a whole number of at least 1");
+}
+
+TEST_CASE_METHOD(CliFixture, "A command or option that is none is named with those there are",
+                 "[cli]") {
+  auto check = [&](std::vector<std::string> arguments, const std::string& text) {
+    check_one_line(run(std::move(arguments)), text, 2);
+  };
+  check({}, "`tinkaf` needs a command behind it: serve, train, sample, ");
+  check({"trian"}, "`tinkaf` has no command `trian`; there are: serve, train, ");
+  check({"run"}, "`tinkaf run` needs a command behind it: list, info;");
+  check({"checkpoint"}, "`tinkaf checkpoint` needs a command behind it: list, info, publish, ");
+  check({"train"}, "`tinkaf train` needs a command behind it: sft;");
+  check({"train", "stf", "--steps", "3"}, "`tinkaf train` has no command `stf`; there are: sft");
+  check({"run", "lst"}, "`tinkaf run` has no command `lst`; there are: list, info");
+  check({"run", "list", "--limti", "3"}, "`tinkaf run list` has no option `--limti`");
+  check({"train", "sft", "--dta", "rows.jsonl"}, "`tinkaf train sft` has no option `--dta`");
+  check({"version", "now"}, "`tinkaf version` does not take `now`");
+  CHECK(run({"--help"}).out.find("ENUM") == std::string::npos);
+}
+
+TEST_CASE_METHOD(CliFixture, "Who lacks a key learns of keys and of the local server", "[cli]") {
+  const auto result = run({"run", "list", "--base-url", "https://example.invalid"});
+  check_one_line(result, "set TINKER_API_KEY; or run `tinkaf serve` and set TINKER_BASE_URL");
+  CHECK(run({"sample", "--prompt", "a", "--base-url", "https://example.invalid"}).err
+        == result.err);
+  check_one_line(run(local({"serve", "--host", "0.0.0.0"})), "set TINKAF_SERVE_API_KEY");
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "state"));
+}
+
+TEST_CASE_METHOD(CliFixture, "Looking for what is stored makes no folder", "[cli]") {
+  check_one_line(run({"checkpoint", "list", "--state", "missing"}), "there is no folder missing;");
+  check_one_line(run({"run", "list"}), "there is no folder " + folder.path().string());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "missing"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / ".local"));
 }
 
 TEST_CASE_METHOD(CliFixture, "A malformed row names file, line and field, and nothing is started",
@@ -76,7 +131,7 @@ TEST_CASE_METHOD(CliFixture, "A port in use and a state folder in use are told",
   const auto server = ServeProcess{*this};
   check_one_line(run(local({"serve", "--port", server.port()}, "other")), server.port());
   check_one_line(run(local({"serve"}, "served")), "served");
-  check_one_line(run(local(train("run"), "served")), "served");
+  check_one_line(run(local(train("run"), "served")), "use that server: --base-url");
   CHECK_FALSE(std::filesystem::exists(folder.path() / "run"));
 }
 

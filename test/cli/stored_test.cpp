@@ -70,7 +70,10 @@ TEST_CASE_METHOD(Fixture, "Runs and checkpoints are listed for people and for pr
   CHECK(shown.out.find("sampler_weights/") != std::string::npos);
 
   CHECK(run({"-f", "json", "version"}).code == 2); // never taken and ignored
-  check_one_line(there({"run", "list", "-c", "id,colour"}), "unknown column `colour`");
+  check_one_line(there({"run", "list", "-c", "id,colour"}),
+                 "--columns must be one of: id, model, owner, lora, updated, status, checkpoint, "
+                 "checkpoint_time, but is `colour`",
+                 2);
   check_one_line(there({"run", "info", "nobody"}), "nobody");
   check_one_line(there({"checkpoint", "info", "weights/a"}), "tinker://");
 }
@@ -86,7 +89,8 @@ TEST_CASE_METHOD(Fixture, "A checkpoint is published and gets an expiry from the
   CHECK(there({"checkpoint", "info", sampler_path}).out.find("Never") != std::string::npos);
   CHECK(there({"checkpoint", "set-ttl", sampler_path}).code == 2);
   CHECK(there({"checkpoint", "set-ttl", sampler_path, "--ttl", "5", "--remove"}).code == 2);
-  check_one_line(there({"checkpoint", "set-ttl", sampler_path, "--ttl", "0"}), "ttl is 0 s");
+  check_one_line(there({"checkpoint", "set-ttl", sampler_path, "--ttl", "0"}),
+                 "--ttl must be a whole number of at least 1, but is `0`", 2);
 }
 
 TEST_CASE_METHOD(Fixture, "A checkpoint is downloaded into a folder of its own",
@@ -96,7 +100,8 @@ TEST_CASE_METHOD(Fixture, "A checkpoint is downloaded into a folder of its own",
   REQUIRE(done.code == 0);
   const auto destination = text_after(done.out, "\"destination\": \"");
   CHECK(std::filesystem::exists(folder.path() / destination / "adapter_config.json"));
-  check_one_line(there({"checkpoint", "download", sampler_path, "-o", "files"}), "already");
+  check_one_line(there({"checkpoint", "download", sampler_path, "-o", "files"}),
+                 "--force replaces");
   CHECK(there({"checkpoint", "download", sampler_path, "-o", "files", "--force"}).code == 0);
   check_one_line(there({"checkpoint", "download", "tinker://no/weights/one", "-o", "other"}), "");
   CHECK_FALSE(std::filesystem::exists(folder.path() / "other"));

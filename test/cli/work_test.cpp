@@ -63,12 +63,21 @@ TEST_CASE_METHOD(CliFixture, "A server trains for one process and samples for an
   CHECK(server.process.wait().code == 0);
 }
 
-TEST_CASE_METHOD(CliFixture, "A checkpoint of one run is there for the next", "[cli][end-to-end]") {
-  const auto trained = run(local(with(train("run", 1), {"--json"})));
+TEST_CASE_METHOD(CliFixture, "A run ends with the command that samples from its checkpoint",
+                 "[cli][end-to-end]") {
+  const auto trained = run(local(train("run", 1), "my state"));
   INFO(trained.err);
   REQUIRE(trained.code == 0);
-  const auto sampled = run(local({"sample", "--model-path", field(trained.out, "sampler_path"),
-                                  "--prompt", "a", "--max-tokens", "2"}));
+  const std::string head = "to sample: ";
+  const auto begin = trained.out.find(head) + head.size();
+  REQUIRE(begin > head.size());
+  const auto command = trained.out.substr(begin, trained.out.find('\n', begin) - begin);
+  CHECK(command.find("sample --model-path tinker://") != std::string::npos);
+  CHECK(command.ends_with(" --state 'my state' --model-dir model"));
+  const auto sampler = command.substr(command.find("tinker://"));
+  const auto sampled = run(local({"sample", "--model-path", sampler.substr(0, sampler.find(' ')),
+                                  "--prompt", "a", "--max-tokens", "2"},
+                                 "my state"));
   INFO(sampled.err);
   CHECK(sampled.code == 0);
 }
