@@ -67,8 +67,8 @@ std::vector<SubmitPart> parts_of(const Batch& data, const ChunkLimits& limits, R
     auto slice = BatchSlice{data, chunk.first, chunk.last};
     parts.push_back(
         {.type = type,
-         .encode = [slice, encode](std::int64_t seq_id, const operations::Target& target)
-             -> Result<HttpCall> { return encode(slice, seq_id, target); },
+         .encode = [slice, encode](const NumberedRequest& number, const operations::Target& target)
+             -> Result<HttpCall> { return encode(slice, number.seq_id, target); },
          .bytes = chunk.bytes});
   }
   return parts;

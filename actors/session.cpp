@@ -95,12 +95,12 @@ HttpCall SessionState::call(const char* what, Endpoint endpoint, std::string bod
 
 caf::typed_response_promise<std::string> SessionState::open() {
   auto answer = owe<std::string>(self);
-  if (!session_id.empty()) {
-    answer.deliver(session_id);
-    return answer.promise();
-  }
   if (auto error = not_ready(); error && (lost || !closers.empty())) {
     answer.fail(std::move(*error));
+    return answer.promise();
+  }
+  if (!session_id.empty()) {
+    answer.deliver(session_id);
     return answer.promise();
   }
   openers.push_back(answer);
@@ -141,13 +141,13 @@ void SessionState::get_dynamic_config() {
             if (!told)
               return opened(fail(std::move(told.error())));
             dynamic_config = *told;
-            create_session();
+            create_or_go_on();
           },
           [this](const caf::error& error) {
             auto reason = from_caf(error);
             // Older services do not have it.
             if (reason.http_status == 404)
-              return create_session();
+              return create_or_go_on();
             opened(fail(std::move(reason)));
           });
 }
@@ -185,6 +185,33 @@ void SessionState::refresh_dynamic_config() {
           [failed](const caf::error& error) { failed(from_caf(error).message); });
 }
 
+void SessionState::create_or_go_on() {
+  if (settings.record)
+    go_on(*settings.record);
+  else
+    create_session();
+}
+
+void SessionState::go_on(const SessionRecord& from) {
+  auto body = wire::to_json(SessionHeartbeatRequest{from.session_id});
+  self->request(http, caf::infinite, call("session_heartbeat", Endpoint::session_heartbeat, body))
+      .then(
+          [this, from](const HttpResponse&) {
+            session_id = from.session_id;
+            next_model_seq_id = from.next_model_seq_id;
+            next_sampling_session_seq_id = from.next_sampling_session_seq_id;
+            on_session();
+          },
+          [this, from](const caf::error& error) {
+            auto reason = from_caf(error);
+            if (reason.http_status != 404 && reason.http_status != 410)
+              return opened(fail(std::move(reason)));
+            session_id = from.session_id;
+            on_lost(reason.http_status);
+            opened(fail(*lost));
+          });
+}
+
 void SessionState::create_session() {
   const auto& options = settings.options;
   auto body = wire::to_json(
@@ -208,6 +235,10 @@ void SessionState::on_create_session(const HttpResponse& response) {
   if (created->error_message)
     tell(Severity::error, *created->error_message);
   session_id = created->session_id;
+  on_session();
+}
+
+void SessionState::on_session() {
   last_heartbeat = self->clock().now();
   self->delayed_send(self, settings.options.heartbeat_interval, atom::heartbeat_v);
   self->delayed_send(self, std::max(dynamic_config.refresh_interval, least_refresh_interval),
@@ -301,24 +332,27 @@ void SessionState::on_heartbeat(const Result<int>& status) {
   }
   if (lost)
     return;
-  if (status && (*status == 404 || *status == 410)) {
-    lost = Error{.code = Errc::not_found,
-                 .message = "the service no longer knows session " + session_id
-                            + ": connect again and go on from the last checkpoint",
-                 .http_status = *status};
-    self->send(http, atom::lost_v, *lost);
-    if (telemetry)
-      self->send(telemetry, TelemetryReport{.severity = TelemetrySeverity::error,
-                                            .name = "session.lost",
-                                            .data = {{"status_code", std::int64_t{*status}}}});
-    return tell(Severity::error, lost->message);
-  }
+  if (status && (*status == 404 || *status == 410))
+    return on_lost(*status);
   if (!closers.empty() || now - last_heartbeat <= settings.options.heartbeat_silence)
     return;
   auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - last_heartbeat);
   tell(Severity::warning,
        "no heartbeat has succeeded for " + std::to_string(silence.count())
            + " s: " + (status ? "HTTP " + std::to_string(*status) : to_string(status.error())));
+}
+
+void SessionState::on_lost(int status) {
+  lost = Error{.code = Errc::not_found,
+               .message = "the service no longer knows session " + session_id
+                          + ": connect again and go on from the last checkpoint",
+               .http_status = status};
+  self->send(http, atom::lost_v, *lost);
+  if (telemetry)
+    self->send(telemetry, TelemetryReport{.severity = TelemetrySeverity::error,
+                                          .name = "session.lost",
+                                          .data = {{"status_code", std::int64_t{status}}}});
+  tell(Severity::error, lost->message);
 }
 
 // --- clients -------------------------------------------------------------------------------------
@@ -362,14 +396,62 @@ void SessionState::hand_out(const Owed<Handle>& answer, Handle client) {
             });
 }
 
+caf::result<SessionRecord> SessionState::record() const {
+  if (session_id.empty())
+    return to_caf(*not_ready());
+  return SessionRecord{session_id, next_model_seq_id, next_sampling_session_seq_id};
+}
+
+caf::result<TrainingClientActor> SessionState::create_training_client(CreateLoraTrainingClient spec,
+                                                                      LedgerActor ledger) {
+  if (auto checked = validate(spec.lora_config); !checked)
+    return to_caf(std::move(checked.error()));
+  if (spec.base_model.empty())
+    return to_caf({Errc::invalid_argument, "base_model is empty, but a model is made from one",
+                   ErrorCategory::user});
+  return start_training_client(CreateModelRequest{session_id, next_model_seq_id++,
+                                                  std::move(spec.base_model),
+                                                  std::move(spec.user_metadata), spec.lora_config},
+                               std::move(ledger));
+}
+
+caf::result<TrainingClientActor>
+SessionState::create_training_client(CreateTrainingClientFromState spec, LedgerActor ledger) {
+  if (auto checked = check_training_path(spec.path, "create_training_client_from_state"); !checked)
+    return to_caf(std::move(checked.error()));
+  std::optional<std::string> token;
+  if (!spec.weights_access_token.empty())
+    token = spec.weights_access_token.reveal();
+  return start_training_client(LoadWeightsRequest{.session_id = session_id,
+                                                  .model_seq_id = next_model_seq_id++,
+                                                  .base_model = std::move(spec.base_model),
+                                                  .user_metadata = std::move(spec.user_metadata),
+                                                  .path = std::move(spec.path),
+                                                  .optimizer = spec.with_optimizer,
+                                                  .weights_access_token = std::move(token)},
+                               std::move(ledger));
+}
+
+caf::result<TrainingClientActor> SessionState::attach_training_client(AttachTrainingClient spec,
+                                                                      LedgerActor ledger) {
+  if (auto checked = validate(spec); !checked)
+    return to_caf(std::move(checked.error()));
+  // Whoever wrote the record may not have seen the last numbers go.
+  for (const auto& turn : spec.open)
+    for (const auto& request : turn)
+      next_sampling_session_seq_id = std::max(next_sampling_session_seq_id,
+                                              request.sampling_session_seq_id.value_or(-1) + 1);
+  return start_training_client(std::move(spec), std::move(ledger));
+}
+
 caf::typed_response_promise<TrainingClientActor>
-SessionState::create_training_client(ModelOrigin origin) {
+SessionState::start_training_client(ModelOrigin origin, LedgerActor ledger) {
   auto answer = owe<TrainingClientActor>(self);
   if (auto error = not_ready())
     answer.fail(std::move(*error));
   else
-    hand_out(answer, TrainingClientActor{
-                         self->spawn(training_client, client_context(), std::move(origin))});
+    hand_out(answer, TrainingClientActor{self->spawn(training_client, client_context(),
+                                                     std::move(origin), std::move(ledger))});
   return answer.promise();
 }
 
@@ -463,33 +545,23 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x); });
   return {
       [self](atom::open) { return self->state.open(); },
-      [self](CreateLoraTrainingClient& spec) -> caf::result<TrainingClientActor> {
-        auto& session_state = self->state;
-        if (auto checked = validate(spec.lora_config); !checked)
-          return to_caf(std::move(checked.error()));
-        if (spec.base_model.empty())
-          return to_caf({Errc::invalid_argument,
-                         "base_model is empty, but a model is made from one", ErrorCategory::user});
-        return session_state.create_training_client(CreateModelRequest{
-            session_state.session_id, session_state.next_model_seq_id++, std::move(spec.base_model),
-            std::move(spec.user_metadata), spec.lora_config});
+      [self](CreateLoraTrainingClient& spec) {
+        return self->state.create_training_client(std::move(spec), {});
       },
-      [self](CreateTrainingClientFromState& spec) -> caf::result<TrainingClientActor> {
-        auto& session_state = self->state;
-        if (auto checked = check_training_path(spec.path, "create_training_client_from_state");
-            !checked)
-          return to_caf(std::move(checked.error()));
-        std::optional<std::string> token;
-        if (!spec.weights_access_token.empty())
-          token = spec.weights_access_token.reveal();
-        return session_state.create_training_client(
-            LoadWeightsRequest{.session_id = session_state.session_id,
-                               .model_seq_id = session_state.next_model_seq_id++,
-                               .base_model = std::move(spec.base_model),
-                               .user_metadata = std::move(spec.user_metadata),
-                               .path = std::move(spec.path),
-                               .optimizer = spec.with_optimizer,
-                               .weights_access_token = std::move(token)});
+      [self](CreateTrainingClientFromState& spec) {
+        return self->state.create_training_client(std::move(spec), {});
+      },
+      [self](AttachTrainingClient& spec) {
+        return self->state.attach_training_client(std::move(spec), {});
+      },
+      [self](CreateLoraTrainingClient& spec, LedgerActor& ledger) {
+        return self->state.create_training_client(std::move(spec), std::move(ledger));
+      },
+      [self](CreateTrainingClientFromState& spec, LedgerActor& ledger) {
+        return self->state.create_training_client(std::move(spec), std::move(ledger));
+      },
+      [self](AttachTrainingClient& spec, LedgerActor& ledger) {
+        return self->state.attach_training_client(std::move(spec), std::move(ledger));
       },
       [self](CreateSamplingClient& spec) {
         return self->state.create_sampling_client(std::move(spec));
@@ -497,6 +569,7 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
       [self](atom::rest_client) { return self->state.create_rest_client(); },
       [self](atom::capabilities) { return self->state.capabilities(); },
       [self](atom::sampler_number) { return self->state.next_sampling_session_seq_id++; },
+      [self](atom::record) { return self->state.record(); },
       [self](atom::poller_supervisor) { return self->state.pollers; },
       [self](atom::json_only) { self->state.wire_format = WireFormat::json; },
       [self](atom::metrics, bool reset) { return self->state.metrics(reset); },
@@ -507,7 +580,8 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
 }
 
 Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions options,
-                                   NoticeSink notices, RestartPolicy restarts) {
+                                   NoticeSink notices, RestartPolicy restarts,
+                                   std::optional<SessionRecord> record) {
   if (auto checked = validate(options); !checked)
     return fail(std::move(checked.error()));
   auto trace = TraceContext::create(options.trace);
@@ -524,8 +598,12 @@ Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions opti
                                              .trace = std::move(*trace),
                                              .notices = notices});
   options.secret_headers.clear();
-  return SessionActor{system.spawn(
-      session, http, SessionSettings{std::move(options), restarts, std::move(notices)})};
+  return SessionActor{system.spawn(session, http,
+                                   SessionSettings{.options = std::move(options),
+                                                   .restarts = restarts,
+                                                   .notices = std::move(notices),
+                                                   .record = std::move(record),
+                                                   .loss_threads = {}})};
 }
 
 } // namespace tinkaf

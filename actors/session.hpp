@@ -32,6 +32,9 @@ struct SessionSettings {
   RestartPolicy restarts;
   NoticeSink notices;
 
+  /// The session to go on with; a new one is created if absent.
+  std::optional<SessionRecord> record;
+
   /// Where custom losses are computed; real threads if null.
   std::shared_ptr<LossThreads> loss_threads;
 };
@@ -51,18 +54,35 @@ struct SessionState {
   void on_client_config(const HttpResponse& response);
   void get_dynamic_config();
   void refresh_dynamic_config();
+  void create_or_go_on();
   void create_session();
+
+  /// Takes up the session of the settings' record if it still lives.
+  void go_on(const SessionRecord& record);
   void on_create_session(const HttpResponse& response);
   void opened(Result<std::string> id);
+  void on_session();
   void start_telemetry();
   caf::typed_response_promise<ClientMetrics> metrics(bool reset);
   caf::typed_response_promise<bool> close();
   void end(bool telemetry_sent);
 
+  [[nodiscard]] caf::result<SessionRecord> record() const;
+
   void heartbeat();
+
+  /// Notes that the service knows the session no more, and tells of it.
+  void on_lost(int status);
   void on_heartbeat(const Result<int>& status);
 
-  caf::typed_response_promise<TrainingClientActor> create_training_client(ModelOrigin origin);
+  caf::result<TrainingClientActor> create_training_client(CreateLoraTrainingClient spec,
+                                                          LedgerActor ledger);
+  caf::result<TrainingClientActor> create_training_client(CreateTrainingClientFromState spec,
+                                                          LedgerActor ledger);
+  caf::result<TrainingClientActor> attach_training_client(AttachTrainingClient spec,
+                                                          LedgerActor ledger);
+  caf::typed_response_promise<TrainingClientActor> start_training_client(ModelOrigin origin,
+                                                                         LedgerActor ledger);
   caf::typed_response_promise<SamplingClientActor>
   create_sampling_client(CreateSamplingClient spec);
   caf::typed_response_promise<RestClientActor> create_rest_client();
@@ -120,10 +140,12 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
 /// Starts the actors of a service: session, HTTP, pollers. Ask the session to open.
 ///
 /// Send it an exit message to end them all, which also lets the actor system end.
+/// @param record the session to go on with; a new one is created if absent
 /// @returns `Errc::invalid_argument` naming a bad option, `Errc::unauthenticated` for a missing or
 ///   malformed credential
 [[nodiscard]] Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions options,
                                                  NoticeSink notices = notices_to_stderr(),
-                                                 RestartPolicy restarts = {});
+                                                 RestartPolicy restarts = {},
+                                                 std::optional<SessionRecord> record = {});
 
 } // namespace tinkaf

@@ -34,7 +34,43 @@ bool is_training_pass(RequestType type) {
   return type == RequestType::forward || type == RequestType::forward_backward;
 }
 
+/// What a turn is, for messages.
+std::string describe(const NumberedTurn& turn) {
+  if (turn.empty())
+    return "nothing";
+  auto text = std::string{to_string(turn.front().type)};
+  return turn.size() == 1 ? text : text + " in " + std::to_string(turn.size()) + " parts";
+}
+
+/// Why a lane ends in which a number may or may not be used.
+Error lost_on_its_way(Error cause) {
+  cause.message = "an earlier operation was lost on its way, so that later ones cannot be "
+                  "numbered; go on from the last checkpoint with a new client (cause: "
+                  + cause.message + ")";
+  cause.code = Errc::request_failed;
+  return cause;
+}
+
+/// Says of a result that was there in an earlier life of the client that it is no more.
+Error name_lost_result(const NumberedRequest& request, Error error) {
+  if (error.http_status != 404 && error.http_status != 410)
+    return error;
+  error.code = Errc::future_expired;
+  error.message = std::string{"the service no longer has the result of "} + to_string(request.type)
+                  + " with seq_id " + std::to_string(request.seq_id)
+                  + "; go on from the last checkpoint with a new client (" + error.message + ")";
+  return error;
+}
+
 } // namespace
+
+SubmitLane::SubmitLane(Self self, Settings settings)
+    : self_(self), settings_(std::move(settings)),
+      left_(settings_.attached.open.begin(), settings_.attached.open.end()),
+      next_seq_id_(settings_.attached.next_seq_id) {
+  if (!settings_.attached.model_id.empty())
+    open(settings_.attached.model_id);
+}
 
 void SubmitLane::Collector::finish(Result<std::vector<FutureValue>> result) {
   if (auto call = std::exchange(done, nullptr))
@@ -99,50 +135,128 @@ void SubmitLane::withdraw(std::uint64_t holder) {
 }
 
 void SubmitLane::begin_next() {
+  // A turn that ends at once comes back here: the loop below goes on with the next.
+  if (std::exchange(beginning_, true))
+    return;
   while (open_ && !active_ && holder_ == 0 && !waiting_.empty()) {
     auto turn = std::move(waiting_.front());
     waiting_.pop_front();
     holder_ = turn.holder;
-    auto calls = encode(turn);
-    if (!calls) {
-      turn.done(fail(std::move(calls.error())));
-      continue;
-    }
-    auto count = calls->size();
-    auto collector = std::make_shared<Collector>();
-    collector->values.resize(count);
-    collector->missing = count;
-    collector->done = std::move(turn.done);
-    active_.emplace(Active{.turn = std::move(turn),
-                           .first_seq_id = next_seq_id_,
-                           .calls = std::move(*calls),
-                           .errors = std::vector<std::optional<Error>>(count),
-                           .accepted = std::vector<bool>(count),
-                           .grants = std::vector<std::optional<std::uint64_t>>(count),
-                           .collector = std::move(collector)});
-    if (settings_.parallel_chunks && count > 1) {
-      auto& others = active_->phases.emplace_back();
-      for (std::size_t i = 1; i < count; ++i)
-        others.push_back(i);
-      active_->phases.push_back({0});
-    } else {
-      for (std::size_t i = 0; i < count; ++i)
-        active_->phases.push_back({i});
-    }
-    next_phase();
+    begin(std::move(turn));
   }
+  beginning_ = false;
 }
 
-Result<std::vector<HttpCall>> SubmitLane::encode(const SubmitTurn& turn) const {
-  std::vector<HttpCall> calls;
-  calls.reserve(turn.parts.size());
-  for (std::size_t i = 0; i < turn.parts.size(); ++i) {
-    auto call = turn.parts[i].encode(next_seq_id_ + static_cast<std::int64_t>(i), target());
-    if (!call)
-      return fail(std::move(call.error()));
-    calls.push_back(std::move(*call));
+void SubmitLane::begin(SubmitTurn turn) {
+  auto numbers = next_numbers(turn);
+  if (!numbers) {
+    turn.done(fail(numbers.error()));
+    return close(std::move(numbers.error()));
   }
-  return calls;
+  auto reused = turn.numbered && !left_.empty();
+  if (reused)
+    left_.pop_front();
+  auto count = turn.parts.size();
+  auto collector = std::make_shared<Collector>();
+  collector->values.resize(count);
+  collector->missing = count;
+  collector->done = std::move(turn.done);
+  active_.emplace(Active{.turn = std::move(turn),
+                         .numbers = std::move(*numbers),
+                         .reused = reused,
+                         .calls = {},
+                         .errors = std::vector<std::optional<Error>>(count),
+                         .accepted = std::vector<bool>(count),
+                         .grants = std::vector<std::optional<std::uint64_t>>(count),
+                         .phases = {},
+                         .unanswered = 0,
+                         .collector = std::move(collector)});
+  draw_sampler_number();
+}
+
+Result<NumberedTurn> SubmitLane::next_numbers(const SubmitTurn& turn) const {
+  NumberedTurn numbers;
+  for (const auto& part : turn.parts)
+    numbers.push_back({.seq_id = next_seq_id_ + static_cast<std::int64_t>(numbers.size()),
+                       .type = part.type,
+                       .accepted = {},
+                       .sampling_session_seq_id = {}});
+  if (!turn.numbered || left_.empty())
+    return numbers;
+  const auto& noted = left_.front();
+  auto same = std::equal(noted.begin(), noted.end(), numbers.begin(), numbers.end(),
+                         [](const auto& x, const auto& y) { return x.type == y.type; });
+  if (same)
+    return noted;
+  return fail(Errc::conflict, "seq_id " + std::to_string(noted.front().seq_id) + " was used for "
+                                  + describe(noted) + ", but is asked for as " + describe(numbers)
+                                  + ": this is not the job that was noted; start it anew or give "
+                                    "it the arguments that it had");
+}
+
+void SubmitLane::draw_sampler_number() {
+  const auto& part = active_->turn.parts.front();
+  auto& number = active_->numbers.front().sampling_session_seq_id;
+  if (!part.for_sampler || number)
+    return encode();
+  self_->request(settings_.session, caf::infinite, atom::sampler_number_v)
+      .then(
+          [this](std::int64_t drawn) {
+            active_->numbers.front().sampling_session_seq_id = drawn;
+            encode();
+          },
+          [this](const caf::error& error) { abandon(from_caf(error)); });
+}
+
+void SubmitLane::encode() {
+  for (std::size_t i = 0; i < active_->turn.parts.size(); ++i) {
+    auto call = active_->turn.parts[i].encode(active_->numbers[i], target());
+    if (!call)
+      return abandon(std::move(call.error()));
+    active_->calls.push_back(std::move(*call));
+  }
+  note();
+}
+
+void SubmitLane::note() {
+  if (!settings_.ledger || !active_->turn.numbered || active_->reused)
+    return start();
+  self_->request(settings_.ledger, caf::infinite, active_->numbers)
+      .then([this](Done) { start(); },
+            [this](const caf::error& error) { abandon(from_caf(error)); });
+}
+
+void SubmitLane::abandon(Error error) {
+  auto ended = std::exchange(active_, std::nullopt);
+  if (ended->reused)
+    close(lost_on_its_way(error)); // the service may wait for the number
+  ended->collector->finish(fail(std::move(error)));
+  begin_next();
+}
+
+void SubmitLane::start() {
+  std::vector<std::size_t> parts;
+  for (std::size_t i = 0; i < active_->numbers.size(); ++i) {
+    if (const auto& known = active_->numbers[i].accepted) {
+      active_->accepted[i] = true;
+      await_result(i, *known, std::nullopt);
+    } else {
+      parts.push_back(i);
+    }
+  }
+  if (settings_.parallel_chunks && parts.size() > 1 && parts.front() == 0) {
+    active_->phases.emplace_back(parts.begin() + 1, parts.end());
+    active_->phases.push_back({0});
+  } else if (settings_.parallel_chunks && !parts.empty()) {
+    active_->phases.push_back(std::move(parts));
+  } else {
+    for (auto part : parts)
+      active_->phases.push_back({part});
+  }
+  if (active_->phases.empty())
+    end_turn();
+  else
+    next_phase();
 }
 
 void SubmitLane::next_phase() {
@@ -200,9 +314,13 @@ void SubmitLane::on_accepted(std::size_t part, const HttpResponse& response,
   }
   active_->errors[part].reset();
   active_->accepted[part] = true;
-  if (auto* future = std::get_if<FutureRef>(&*submitted))
-    await_result(part, std::move(*future), self_->clock().now() - sent);
-  else
+  if (auto* future = std::get_if<FutureRef>(&*submitted)) {
+    if (settings_.ledger && active_->turn.numbered)
+      self_->send(settings_.ledger, atom::accepted_v, active_->numbers[part].seq_id, *future);
+    await_result(
+        part, std::move(*future),
+        std::chrono::duration_cast<std::chrono::microseconds>(self_->clock().now() - sent));
+  } else
     active_->collector->on_value(part, std::move(std::get<FutureValue>(*submitted)));
   answered(part);
 }
@@ -226,7 +344,7 @@ bool SubmitLane::fall_back(std::size_t part, const Error& error, bool as_json) {
     return false;
   auto json = target();
   json.protobuf = false;
-  auto call = wanted.encode(active_->first_seq_id + static_cast<std::int64_t>(part), json);
+  auto call = wanted.encode(active_->numbers[part], json);
   if (!call)
     return false;
   // If JSON is refused too, it was not for the format: then the first answer counts.
@@ -264,21 +382,19 @@ void SubmitLane::settle_numbers() {
   for (std::size_t i = 0; i < active_->errors.size(); ++i) {
     const auto& error = active_->errors[i];
     auto fate = active_->accepted[i] ? Fate::used_up : error ? fate_of(*error) : Fate::never_left;
+    // What did not leave this time may have done so before.
+    if (active_->reused && fate == Fate::never_left)
+      fate = Fate::unknown;
     certain = certain && fate != Fate::unknown;
     if (fate == Fate::never_left)
       continue;
     certain = certain && used == i;
     used = i + 1;
   }
-  next_seq_id_ = active_->first_seq_id + static_cast<std::int64_t>(used);
-  if (certain)
-    return;
-  auto reason = explain_failure();
-  reason.message = "an earlier operation was lost on its way, so that later ones cannot be "
-                   "numbered; go on from the last checkpoint with a new client (cause: "
-                   + reason.message + ")";
-  reason.code = Errc::request_failed;
-  close(std::move(reason));
+  if (!active_->reused)
+    next_seq_id_ = active_->numbers.front().seq_id + static_cast<std::int64_t>(used);
+  if (!certain)
+    close(lost_on_its_way(explain_failure()));
 }
 
 Error SubmitLane::explain_failure() const {
@@ -297,15 +413,17 @@ Error SubmitLane::explain_failure() const {
 }
 
 void SubmitLane::await_result(std::size_t part, FutureRef future,
-                              std::chrono::steady_clock::duration roundtrip) {
+                              std::optional<std::chrono::microseconds> roundtrip) {
   auto job = PollJob{std::move(future), active_->turn.parts[part].type, self_->clock().now(),
-                     std::chrono::duration_cast<std::chrono::microseconds>(roundtrip),
-                     active_->turn.call};
+                     roundtrip, active_->turn.call};
   self_->request(settings_.pollers, caf::infinite, std::move(job))
       .then([collector = active_->collector,
              part](FutureValue& value) { collector->on_value(part, std::move(value)); },
-            [collector = active_->collector, part](const caf::error& error) {
-              collector->on_failure(part, from_caf(error));
+            [collector = active_->collector, part, reused = active_->reused,
+             request = active_->numbers[part]](const caf::error& error) {
+              auto ours = from_caf(error);
+              collector->on_failure(part, reused ? name_lost_result(request, std::move(ours))
+                                                 : std::move(ours));
             });
 }
 

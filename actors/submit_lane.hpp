@@ -20,11 +20,14 @@ namespace tinkaf {
 struct SubmitPart {
   RequestType type = RequestType::forward_backward;
 
-  /// Builds the request once its number is known.
-  std::function<Result<HttpCall>(std::int64_t seq_id, const operations::Target&)> encode;
+  /// Builds the request once its numbers are known.
+  std::function<Result<HttpCall>(const NumberedRequest&, const operations::Target&)> encode;
 
   /// What the request takes of the budget while it is on its way; 0 for nothing.
   std::int64_t bytes = 0;
+
+  /// Whether it needs a `sampling_session_seq_id`.
+  bool for_sampler = false;
 };
 
 /// One operation: its requests, and who wants their results.
@@ -56,6 +59,10 @@ struct SubmitTurn {
 ///
 /// A training pass takes its estimated bytes from the budget before it leaves and gives them back
 /// once it is answered for good; the grants are those of the client's actor.
+///
+/// With a ledger, a turn's numbers are noted there before its requests leave, and the names of its
+/// results as they come in. A lane that goes on with a model (`Settings::attached`) gives the
+/// numbers of the open turns first; these are not noted again.
 class SubmitLane {
 public:
   using Self = TrainingClientActor::base*;
@@ -63,7 +70,17 @@ public:
   struct Settings {
     HttpActor http;
     PollerSupervisorActor pollers;
+
+    /// Source of `sampling_session_seq_id`.
+    SessionActor session;
+
     operations::Target target;
+
+    /// Remembers numbers; where it is invalid, nobody does.
+    LedgerActor ledger;
+
+    /// What an earlier lane of the same model has left.
+    AttachTrainingClient attached;
 
     /// What training passes on their way may take together, those of all clients of a session.
     ByteBudgetActor budget;
@@ -77,7 +94,7 @@ public:
     std::function<void()> on_fall_back;
   };
 
-  SubmitLane(Self self, Settings settings) : self_(self), settings_(std::move(settings)) {}
+  SubmitLane(Self self, Settings settings);
 
   /// Lets the turns begin, now that there is a model.
   void open(std::string model_id);
@@ -114,7 +131,11 @@ private:
   /// The turn whose requests are on their way.
   struct Active {
     SubmitTurn turn;
-    std::int64_t first_seq_id = 0;
+
+    /// One for each part; those of an open turn have left before.
+    NumberedTurn numbers;
+    bool reused = false;
+
     std::vector<HttpCall> calls;
     std::vector<std::optional<Error>> errors;
     std::vector<bool> accepted;
@@ -128,7 +149,20 @@ private:
   };
 
   void begin_next();
-  [[nodiscard]] Result<std::vector<HttpCall>> encode(const SubmitTurn& turn) const;
+  void begin(SubmitTurn turn);
+
+  /// The numbers of the next turn: those of the first open turn, else new ones.
+  /// @returns `Errc::conflict` if the open turn is another operation
+  [[nodiscard]] Result<NumberedTurn> next_numbers(const SubmitTurn& turn) const;
+
+  /// What has to be known before the requests leave, step by step.
+  void draw_sampler_number();
+  void encode();
+  void note();
+  void start();
+
+  /// Ends the turn before any of its requests has left.
+  void abandon(Error error);
   void next_phase();
   void acquire(std::size_t part);
   void send(std::size_t part, HttpCall call, bool as_json);
@@ -141,7 +175,7 @@ private:
   void settle_numbers();
   [[nodiscard]] Error explain_failure() const;
   void await_result(std::size_t part, FutureRef future,
-                    std::chrono::steady_clock::duration roundtrip);
+                    std::optional<std::chrono::microseconds> roundtrip);
 
   Self self_;
   Settings settings_;
@@ -150,7 +184,11 @@ private:
   std::optional<Error> closed_;
   std::uint64_t holder_ = 0;
   bool open_ = false;
+  bool beginning_ = false;
   bool protobuf_confirmed_ = false;
+
+  /// Numbers to be given before `next_seq_id_`.
+  std::deque<NumberedTurn> left_;
   std::int64_t next_seq_id_ = 1;
 };
 

@@ -16,13 +16,17 @@ namespace {
 SubmitLane::Settings lane_settings(const ClientContext& context) {
   return {.http = context.http,
           .pollers = context.pollers,
+          .session = context.session,
           .target = {.retry = context.retry,
                      .timeout = context.request_timeout,
                      .protobuf = context.wire_format != WireFormat::json,
                      .compress = context.config.proto_compress_fwdbwd},
+          .ledger = {},
+          .attached = {},
           .budget = context.dispatch_budget,
           .parallel_chunks = context.config.parallel_fwdbwd_chunks,
-          .may_fall_back = context.wire_format == WireFormat::automatic};
+          .may_fall_back = context.wire_format == WireFormat::automatic,
+          .on_fall_back = {}};
 }
 
 /// Gives the result to whoever asked.
@@ -34,11 +38,13 @@ std::function<void(Result<T>)> settle(const Owed<T>& answer) {
 } // namespace
 
 template <class T>
-void TrainingClientState::submit(RequestType type, decltype(SubmitPart::encode) encode,
-                                 std::function<void(Result<T>)> done, std::uint64_t call,
-                                 bool numbered) {
+void TrainingClientState::submit(SubmitPart part, std::function<void(Result<T>)> done,
+                                 std::uint64_t call, bool numbered) {
   // What cannot be built is told at once, not when its turn comes.
-  if (auto trial = encode(0, lane->target()); !trial)
+  auto on_trial = NumberedRequest{.type = part.type, .accepted = {}, .sampling_session_seq_id = {}};
+  if (part.for_sampler)
+    on_trial.sampling_session_seq_id = 0;
+  if (auto trial = part.encode(on_trial, lane->target()); !trial)
     return done(fail(std::move(trial.error())));
   auto finish = [done = std::move(done)](Result<std::vector<FutureValue>> results) {
     if (!results)
@@ -47,10 +53,8 @@ void TrainingClientState::submit(RequestType type, decltype(SubmitPart::encode) 
       return done(std::move(*value));
     done(fail(Errc::protocol_error, "the result is that of another operation"));
   };
-  lane->add({.parts = {{type, std::move(encode)}},
-             .numbered = numbered,
-             .done = std::move(finish),
-             .call = call});
+  lane->add(
+      {.parts = {std::move(part)}, .numbered = numbered, .done = std::move(finish), .call = call});
 }
 
 caf::typed_response_promise<ForwardBackwardOutput>
@@ -69,10 +73,11 @@ TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only
   turn.call = call;
   for (const auto& chunk : plan_chunks(*shared->data, ChunkLimits::from(context.config))) {
     auto slice = BatchSlice{shared->data, chunk.first, chunk.last};
-    turn.parts.push_back({.type = type,
-                          .encode = [shared, slice, send](std::int64_t seq_id, const Target& target)
-                              -> Result<HttpCall> { return send(slice, *shared, seq_id, target); },
-                          .bytes = chunk.bytes});
+    turn.parts.push_back(
+        {.type = type,
+         .encode = [shared, slice, send](const NumberedRequest& number, const Target& target)
+             -> Result<HttpCall> { return send(slice, *shared, number.seq_id, target); },
+         .bytes = chunk.bytes});
   }
   turn.done = [answer](Result<std::vector<FutureValue>> results) {
     if (results)
@@ -96,12 +101,12 @@ caf::typed_response_promise<OptimStepResponse>
 TrainingClientState::optim_step(const AdamParams& params) {
   std::uint64_t call = 0;
   auto answer = calls.owe<OptimStepResponse>(context.pollers, call);
-  submit<OptimStepResponse>(
-      RequestType::optim_step,
-      [params](std::int64_t seq_id, const Target& target) {
-        return operations::send_optim_step_request(params, seq_id, target);
-      },
-      settle(answer), call);
+  submit<OptimStepResponse>({RequestType::optim_step,
+                             [params](const NumberedRequest& number, const Target& target) {
+                               return operations::send_optim_step_request(params, number.seq_id,
+                                                                          target);
+                             }},
+                            settle(answer), call);
   return answer.promise();
 }
 
@@ -109,12 +114,13 @@ caf::typed_response_promise<SaveWeightsResponse>
 TrainingClientState::save_state(std::string checkpoint, SaveWeightsOptions options) {
   std::uint64_t call = 0;
   auto answer = calls.owe<SaveWeightsResponse>(context.pollers, call);
-  submit<SaveWeightsResponse>(
-      RequestType::save_weights,
-      [checkpoint = std::move(checkpoint), options](std::int64_t seq_id, const Target& target) {
-        return operations::send_save_state_request(checkpoint, options, seq_id, target);
-      },
-      settle(answer), call);
+  submit<SaveWeightsResponse>({RequestType::save_weights,
+                               [checkpoint = std::move(checkpoint),
+                                options](const NumberedRequest& number, const Target& target) {
+                                 return operations::send_save_state_request(checkpoint, options,
+                                                                            number.seq_id, target);
+                               }},
+                              settle(answer), call);
   return answer.promise();
 }
 
@@ -122,35 +128,30 @@ caf::typed_response_promise<LoadWeightsResponse>
 TrainingClientState::load_state(std::string path, bool with_optimizer) {
   std::uint64_t call = 0;
   auto answer = calls.owe<LoadWeightsResponse>(context.pollers, call);
-  submit<LoadWeightsResponse>(
-      RequestType::load_weights,
-      [path = std::move(path), with_optimizer](std::int64_t seq_id, const Target& target) {
-        return operations::send_load_state_request(path, with_optimizer, {}, seq_id, target);
-      },
-      settle(answer), call);
+  submit<LoadWeightsResponse>({RequestType::load_weights,
+                               [path = std::move(path), with_optimizer](
+                                   const NumberedRequest& number, const Target& target) {
+                                 return operations::send_load_state_request(
+                                     path, with_optimizer, {}, number.seq_id, target);
+                               }},
+                              settle(answer), call);
   return answer.promise();
 }
 
 void TrainingClientState::save_weights_for_sampler(
     operations::SamplerSave save, std::function<void(Result<SaveWeightsForSamplerResponse>)> done,
     std::uint64_t call) {
-  auto queue = [this, done, call](operations::SamplerSave wanted) {
-    submit<SaveWeightsForSamplerResponse>(
-        RequestType::save_weights_for_sampler,
-        [wanted = std::move(wanted)](std::int64_t seq_id, const Target& target) {
-          return operations::send_save_weights_for_sampler_request(wanted, seq_id, target);
-        },
-        done, call);
-  };
-  if (!save.needs_number())
-    return queue(std::move(save));
-  // Later operations wait until the session has told the number, so that this one keeps its place.
-  self->request(context.session, caf::infinite, atom::sampler_number_v)
-      .await(
-          [queue, save = std::move(save)](std::int64_t number) {
-            queue(operations::normalize_save_weights_opts(save, number));
-          },
-          [done](const caf::error& error) { done(fail(from_caf(error))); });
+  auto for_sampler = save.needs_number();
+  submit<SaveWeightsForSamplerResponse>(
+      {.type = RequestType::save_weights_for_sampler,
+       .encode =
+           [save = std::move(save)](const NumberedRequest& number, const Target& target) {
+             auto drawn = number.sampling_session_seq_id.value_or(0);
+             return operations::send_save_weights_for_sampler_request(
+                 operations::normalize_save_weights_opts(save, drawn), number.seq_id, target);
+           },
+       .for_sampler = for_sampler},
+      std::move(done), call);
 }
 
 caf::typed_response_promise<SamplingClientActor>
@@ -192,20 +193,24 @@ caf::typed_response_promise<UnloadModelResponse> TrainingClientState::unload() {
   std::uint64_t call = 0;
   auto answer = calls.owe<UnloadModelResponse>(context.pollers, call);
   submit<UnloadModelResponse>(
-      RequestType::unload_model,
-      [](std::int64_t, const Target& target) -> Result<HttpCall> {
-        return operations::unload_model_request(target);
-      },
+      {RequestType::unload_model,
+       [](const NumberedRequest&, const Target& target) -> Result<HttpCall> {
+         return operations::unload_model_request(target);
+       }},
       settle(answer), call, false);
   return answer.promise();
 }
 
 TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPointer self,
-                                                   ClientContext context, ModelOrigin origin) {
+                                                   ClientContext context, ModelOrigin origin,
+                                                   LedgerActor ledger) {
   auto& state = self->state;
   auto settings = lane_settings(context);
   settings.on_fall_back
       = [self, session = context.session] { self->send(session, atom::json_only_v); };
+  settings.ledger = std::move(ledger);
+  if (auto* attached = std::get_if<AttachTrainingClient>(&origin))
+    settings.attached = std::move(*attached);
   state.lane.emplace(self, std::move(settings));
   state.custom_losses.emplace(self, *state.lane, context.loss_threads,
                               ChunkLimits::from(context.config));

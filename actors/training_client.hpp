@@ -21,7 +21,7 @@
 namespace tinkaf {
 
 /// Where a training client's model comes from.
-using ModelOrigin = std::variant<CreateModelRequest, LoadWeightsRequest>;
+using ModelOrigin = std::variant<CreateModelRequest, LoadWeightsRequest, AttachTrainingClient>;
 
 struct TrainingClientState {
   using SelfPointer = TrainingClientActor::stateful_pointer<TrainingClientState>;
@@ -56,8 +56,8 @@ struct TrainingClientState {
   /// Queues an operation of one request whose result is a `T`; checks first that it can be built.
   /// @param call the number of the call that it serves, 0 if that cannot be given up
   template <class T>
-  void submit(RequestType type, decltype(SubmitPart::encode) encode,
-              std::function<void(Result<T>)> done, std::uint64_t call, bool numbered = true);
+  void submit(SubmitPart part, std::function<void(Result<T>)> done, std::uint64_t call,
+              bool numbered = true);
 
   SelfPointer self;
   ClientContext context;
@@ -73,8 +73,11 @@ struct TrainingClientState {
   static inline const char* name = "tinkaf.training-client";
 };
 
-/// @param origin how to create the model; its `model_seq_id` is taken already
+/// @param origin how to create the model, whose `model_seq_id` is taken already, or the model that
+///   is to be gone on with
+/// @param ledger notes the numbers of its operations; none do if it is invalid
 TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPointer self,
-                                                   ClientContext context, ModelOrigin origin);
+                                                   ClientContext context, ModelOrigin origin,
+                                                   LedgerActor ledger = {});
 
 } // namespace tinkaf

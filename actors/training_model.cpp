@@ -57,8 +57,10 @@ void TrainingClientState::ask_weights_info(const Owed<std::string>& answer,
 }
 
 void TrainingClientState::create_model(const Owed<std::string>& answer) {
-  auto call = std::visit(
-      [this](const auto& x) { return operations::ensure_model(x, lane->target()); }, origin);
+  const auto* fresh = std::get_if<CreateModelRequest>(&origin);
+  auto call = fresh != nullptr
+                  ? operations::ensure_model(*fresh, lane->target())
+                  : operations::ensure_model(std::get<LoadWeightsRequest>(origin), lane->target());
   if (!call)
     return on_no_model(answer, to_caf(std::move(call.error())));
   self->request(context.http, caf::infinite, std::move(*call))
@@ -92,10 +94,10 @@ void TrainingClientState::on_model(const Owed<std::string>& answer, const Future
     lane->open(model_id);
     return answer.deliver(std::move(model_id));
   }
-  auto load = [from = *load_first](std::int64_t seq_id,
+  auto load = [from = *load_first](const NumberedRequest& number,
                                    const operations::Target& target) -> Result<HttpCall> {
     return operations::send_load_state_request(from.path, from.optimizer, from.weights_access_token,
-                                               seq_id, target);
+                                               number.seq_id, target);
   };
   auto done = [this, answer, model_id](Result<std::vector<FutureValue>> loaded) {
     if (loaded)

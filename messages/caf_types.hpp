@@ -42,6 +42,7 @@ class Secret;
 struct QueueStateChange;
 struct SampleStreamNext;
 struct ServerCapabilities;
+struct SessionRecord;
 struct TelemetryReport;
 struct TelemetryStatus;
 
@@ -124,6 +125,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsOptions))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ServerCapabilities))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SessionRecord))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::TelemetryReport))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::TelemetryStatus))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::UnloadModelResponse))
@@ -160,6 +162,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, open, "open")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poll, "poll")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poller_supervisor, "pollersup")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, record, "record")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, release, "release")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, refresh, "refresh")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, renew, "renew")
@@ -213,6 +216,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsForSamplerResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsOptions)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ServerCapabilities)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SessionRecord)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::TelemetryReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::TelemetryStatus)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::UnloadModelResponse)

@@ -198,10 +198,12 @@ using RestClientActor = caf::typed_actor<
     Handles<void(atom::wake, std::uint64_t)>>;
 
 /// Remembers what a training client has sent, so that another can go on from there; see
-/// `AttachTrainingClient`.
+/// `AttachTrainingClient`. What is noted before the client is handed out has served to make its
+/// model, and is settled by then.
 using LedgerActor = caf::typed_actor<
-    // Notes numbers before their requests leave; answers when the note is safe. A number that is
-    // noted again belongs to the later turn: its first request never left.
+    // Notes numbers before their requests leave; answers when the note is safe. With an error, the
+    // operation fails with it and nothing is sent. A number that is noted again belongs to the
+    // later turn: its first request never left.
     Handles<Done(NumberedTurn)>,
     // The service has the request of that number; this is the name of its result.
     Handles<void(atom::accepted, std::int64_t, FutureRef)>>;
@@ -241,12 +243,20 @@ using TrainingClientActor = caf::typed_actor<
 
 /// A session with the service: keeps it alive, numbers and starts its clients.
 using SessionActor = caf::typed_actor<
-    // Opens the session; answers with its id, also when asked again.
+    // Opens the session, a new one or the one that it was to go on with; answers with its id, also
+    // when asked again.
     Handles<std::string(atom::open)>,
     // Creates an adapter on a base model.
     Handles<TrainingClientActor(CreateLoraTrainingClient)>,
     // Creates an adapter from a training checkpoint.
     Handles<TrainingClientActor(CreateTrainingClientFromState)>,
+    // Goes on with a model that a client which is no more has trained; see there. Asks the service
+    // nothing.
+    Handles<TrainingClientActor(AttachTrainingClient)>,
+    // The same three with a ledger that notes the numbers of the operations.
+    Handles<TrainingClientActor(CreateLoraTrainingClient, LedgerActor)>,
+    Handles<TrainingClientActor(CreateTrainingClientFromState, LedgerActor)>,
+    Handles<TrainingClientActor(AttachTrainingClient, LedgerActor)>,
     // Opens weights to sample from.
     Handles<SamplingClientActor(CreateSamplingClient)>,
     // A client for calls without a session: works whether the session is open or not.
@@ -255,6 +265,8 @@ using SessionActor = caf::typed_actor<
     Handles<ServerCapabilities(atom::capabilities)>,
     // Draws the next number of a sampling session; the only source of them.
     Handles<std::int64_t(atom::sampler_number)>,
+    // What another session needs in order to go on with this one, as of now.
+    Handles<SessionRecord(atom::record)>,
     // Who waits for the results of all clients.
     Handles<PollerSupervisorActor(atom::poller_supervisor)>,
     // The service takes no protobuf: clients to come begin with JSON.

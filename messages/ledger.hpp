@@ -37,6 +37,12 @@ using NumberedTurn = std::vector<NumberedRequest>;
 /// first of them takes the numbers of the first open turn, and so on; behind the last open turn,
 /// numbers go on with `next_seq_id`. A request whose result has a name is not sent again but waited
 /// for; any other is sent under its old number, which the service answers like the first time.
+///
+/// An operation of other requests than were noted is refused with `Errc::conflict`, which names the
+/// number, and so are all behind it: the job is another one. A result that the service no longer
+/// has, or never had, is `Errc::future_expired`: nothing is left but to restore a checkpoint.
+///
+/// Give a ledger that is asked to note the rest; the open turns are in it already.
 struct AttachTrainingClient {
   std::string model_id;
 
@@ -47,7 +53,14 @@ struct AttachTrainingClient {
   std::vector<NumberedTurn> open;
 };
 
+/// Checks that there is a model and that all numbers rise.
+/// @returns `Errc::invalid_argument` naming the first field that is wrong
+[[nodiscard]] Result<void> validate(const AttachTrainingClient& attach);
+
 /// A session to go on with.
+///
+/// A session that has gone on with one sends signs of life at once. If the service no longer knows
+/// it, opening fails with `Errc::not_found` and status 404 or 410.
 struct SessionRecord {
   std::string session_id;
 
@@ -56,6 +69,8 @@ struct SessionRecord {
 
   /// The first number of a sampling session that was never used.
   std::int64_t next_sampling_session_seq_id = 0;
+
+  friend bool operator==(const SessionRecord&, const SessionRecord&) = default;
 };
 
 } // namespace tinkaf
