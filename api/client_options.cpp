@@ -124,8 +124,10 @@ Result<void> validate(const ClientOptions& options) {
   if (!url.starts_with("http://") && !url.starts_with("https://"))
     return invalid(fmt::format("base_url is `{}`, but must begin with http:// or https://", url));
   if (options.api_key.empty() && options.credential_command.empty())
-    return fail(Errc::unauthenticated,
-                "there is no API key: set TINKER_API_KEY, or api_key in the options");
+    return fail(
+        Errc::unauthenticated,
+        "there is no API key: set TINKER_API_KEY, or api_key in the options; for a server on "
+        "this machine, run `tinkaf serve` and set TINKER_BASE_URL to its address");
   // Beside a command, a key that cannot be one is not used.
   if (!options.api_key.empty() && options.credential_command.empty())
     if (auto valid = validate_credential(options.api_key); !valid)
