@@ -26,6 +26,9 @@ namespace {
 /// wrong address than a service that will be back.
 constexpr std::chrono::milliseconds opening_budget{10'000};
 
+/// Time of one try at it: an answer that is lost must leave time for others.
+constexpr std::chrono::milliseconds opening_try{4'000};
+
 constexpr std::chrono::milliseconds dynamic_config_timeout{10'000};
 constexpr std::chrono::seconds least_refresh_interval{10};
 
@@ -83,12 +86,12 @@ void SessionState::tell(Severity severity, std::string text) const {
 
 HttpCall SessionState::call(const char* what, Endpoint endpoint, std::string body) const {
   auto retry = settings.options.retry;
-  if (session_id.empty())
+  auto timeout = settings.options.request_timeout;
+  if (session_id.empty()) {
     retry.budget = std::min(retry.budget, opening_budget);
-  return {what,
-          make_request(endpoint, std::move(body), make_idempotency_key(),
-                       settings.options.request_timeout),
-          retry};
+    timeout = std::min(timeout, opening_try);
+  }
+  return {what, make_request(endpoint, std::move(body), make_idempotency_key(), timeout), retry};
 }
 
 // --- opening -------------------------------------------------------------------------------------
@@ -133,7 +136,7 @@ void SessionState::on_client_config(const HttpResponse& response) {
 void SessionState::get_dynamic_config() {
   auto body = wire::to_json(wire::ClientConfigRequest{std::string{service_sdk_version}});
   auto asked = call("client/dynamic_config", Endpoint::client_dynamic_config, body);
-  asked.request.timeout = dynamic_config_timeout;
+  asked.request.timeout = std::min(asked.request.timeout, dynamic_config_timeout);
   self->request(http, caf::infinite, std::move(asked))
       .then(
           [this](const HttpResponse& response) {

@@ -52,7 +52,9 @@ Result<Millis> PollPacer::after_pending(const FuturePending& pending, const Poll
 
 Result<Millis> PollPacer::after_error(Error error, const PollMoment& moment) {
   auto answered = error.http_status != 0;
-  auto lost = error.code == Errc::connection || (error.code == Errc::timeout && !answered);
+  auto lost = error.code == Errc::connection || (error.code == Errc::timeout && !answered)
+              || (error.code == Errc::protocol_error && !answered
+                  && error.should_retry.value_or(false)); // no HTTP
   if (lost || error.code == Errc::rate_limited)
     return within_deadline(back_off(error, moment), moment, &error);
 

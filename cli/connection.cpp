@@ -7,6 +7,7 @@
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
 #include "cli/shell_words.hpp"
+#include "cli/test_pace.hpp"
 #include "server/model/config_file.hpp"
 
 #include <fmt/format.h>
@@ -101,6 +102,8 @@ Result<ClientOptions> client_options(const ServiceArguments& arguments) {
                 fmt::format("there is no API key for {}: set TINKER_API_KEY; or run `tinkaf serve` "
                             "and set TINKER_BASE_URL to the address that it prints",
                             options.base_url));
+  if (auto paced = apply_test_pace(options); !paced)
+    return fail(std::move(paced.error()));
   if (auto valid = validate(options); !valid)
     return fail(std::move(valid.error()));
   return options;

@@ -227,8 +227,11 @@ Result<HttpResponse> HttpTransfer::finish(CURLcode code) {
     return fail(error(Errc::timeout,
                       was_sent() ? fmt::format("no answer within {} ms", request_.timeout.count())
                                  : fmt::format("no connection in time: {}", reason)));
-  if (is_no_http(code))
-    return fail(error(Errc::protocol_error, "the answer is not HTTP as we know it: " + reason));
+  if (is_no_http(code)) {
+    auto failure = error(Errc::protocol_error, "the answer is not HTTP as we know it: " + reason);
+    failure.should_retry = true; // what stands between us and the service may have failed
+    return fail(std::move(failure));
+  }
   if (code == CURLE_URL_MALFORMAT)
     return fail(error(Errc::invalid_argument, reason));
   auto failure = error(Errc::connection, reason);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/retry_policy.hpp"
 #include "test/api/http_fixture.hpp"
 
 #include <fmt/format.h>
@@ -58,6 +59,8 @@ TEST_CASE("What is not HTTP is a protocol error", "[api][http]") {
     auto error = failure({PeerReply::raw(bytes)});
     CHECK(error.code == Errc::protocol_error);
     CHECK(error.ambiguous);
+    CHECK(is_worth_retrying(error, true));
+    CHECK_FALSE(is_worth_retrying(error, false));
   }
   auto packed = failure({{.body = "not gzip at all", .headers = {{"Content-Encoding", "gzip"}}}});
   CHECK(packed.code == Errc::protocol_error);

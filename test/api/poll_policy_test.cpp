@@ -60,6 +60,15 @@ TEST_CASE("Lost connections and refusals are backed off from", "[api][poll]") {
   CHECK(pacer.after_error(lost(Errc::connection), lucky) == 2'250ms);
 }
 
+TEST_CASE("A poll whose answer was no HTTP is made again as one without an answer", "[api][poll]") {
+  PollPacer pacer{PollPolicy{}};
+  auto garbage = lost(Errc::protocol_error);
+  CHECK_FALSE(pacer.after_error(garbage, held).has_value());
+  garbage.should_retry = true;
+  CHECK(pacer.after_error(garbage, held) == 1s);
+  CHECK(pacer.after_error(garbage, held) == 2s);
+}
+
 TEST_CASE("A 400 is repeated three times over the life of a future", "[api][poll]") {
   PollPacer pacer{PollPolicy{}};
   for (int i = 0; i < 3; ++i) {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs short training jobs while processes are killed and the network goes wrong, and checks that
+// nothing is lost, done twice, hung or leaked.
+#include "test/chaos/trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+using namespace tinkaf::test;
+
+struct Options {
+  std::uint64_t trials = 200;
+  std::uint64_t first_seed = 1;
+  std::size_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  ChaosScope scope;
+  bool verbose = false;
+};
+
+struct Sum {
+  std::size_t trials = 0;
+  std::size_t client_kills = 0;
+  std::size_t server_kills = 0;
+  std::uint64_t faults = 0;
+  std::size_t operations = 0;
+  std::map<Verdict, std::size_t> verdicts;
+  std::map<FaultKind, std::uint64_t> kinds;
+  std::chrono::milliseconds time{0};
+
+  void add(const TrialResult& result) {
+    ++trials;
+    client_kills += result.client_kills;
+    server_kills += result.server_kills;
+    operations += result.operations;
+    ++verdicts[result.verdict];
+    time += result.time;
+    for (const auto& [kind, count] : result.faults) {
+      faults += count;
+      kinds[kind] += count;
+    }
+  }
+};
+
+constexpr auto usage = R"(Usage: tinkaf_chaos [OPTIONS]
+
+  --trials N   schedules to try [200]
+  --seed S     seed of the first; the others follow [1]
+  --only WHAT  draw some troubles only: network, client, server, with commas between
+  --jobs N     trials at a time [number of cores]
+  --verbose    a line for each trial
+)";
+
+[[noreturn]] void refuse(const std::string& text) {
+  fmt::print(stderr, "tinkaf_chaos: {}\n{}", text, usage);
+  std::exit(2);
+}
+
+std::uint64_t number(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  const auto value = std::strtoull(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || text.front() == '-')
+    refuse(fmt::format("{} must be a whole number, but is `{}`", option, text));
+  return value;
+}
+
+ChaosScope scope_of(std::string text) {
+  auto scope = ChaosScope{.network = false, .client = false, .server = false};
+  text += ',';
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(','));
+    text.erase(0, word.size() + 1);
+    if (word == "network")
+      scope.network = true;
+    else if (word == "client")
+      scope.client = true;
+    else if (word == "server")
+      scope.server = true;
+    else
+      refuse(fmt::format("--only takes network, client and server, but not `{}`", word));
+  }
+  return scope;
+}
+
+Options read(const std::vector<std::string>& words) {
+  auto options = Options{};
+  auto trials_given = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto& option = words[i];
+    if (option == "--verbose") {
+      options.verbose = true;
+      continue;
+    }
+    if (option == "--help") {
+      fmt::print("{}", usage);
+      std::exit(0);
+    }
+    if (i + 1 == words.size())
+      refuse(fmt::format("`{}` is unknown or needs a value", option));
+    const auto& value = words[++i];
+    if (option == "--trials") {
+      options.trials = number(option, value);
+      trials_given = true;
+    } else if (option == "--seed") {
+      options.first_seed = number(option, value);
+      options.trials = trials_given ? options.trials : 1;
+    } else if (option == "--only") {
+      options.scope = scope_of(value);
+    } else if (option == "--jobs") {
+      options.jobs = std::max<std::size_t>(1, number(option, value));
+    } else {
+      refuse(fmt::format("unknown option `{}`", option));
+    }
+  }
+  return options;
+}
+
+/// Hands out trials to some threads and adds up.
+class Campaign {
+public:
+  explicit Campaign(Options options)
+      : options_(options), folder_(std::filesystem::temp_directory_path()
+                                   / fmt::format("tinkaf-chaos-{}", ::getpid())) {}
+
+  bool run() {
+    auto threads = std::vector<std::thread>{};
+    for (std::size_t i = 0; i < std::min<std::uint64_t>(options_.jobs, options_.trials); ++i)
+      threads.emplace_back([this, i] { work(folder_ / fmt::format("worker-{}", i)); });
+    for (auto& thread : threads)
+      thread.join();
+    print_sum();
+    const auto good = !broken_ && sum_.verdicts[Verdict::good] == options_.trials;
+    if (good)
+      std::filesystem::remove_all(folder_);
+    else
+      fmt::print("what the failed trials left is in {}\n", folder_.string());
+    return good;
+  }
+
+private:
+  void work(const std::filesystem::path& folder) {
+    try {
+      auto trials = Trials{TINKAF_PROGRAM, folder};
+      for (auto i = next_++; i < options_.trials && !broken_; i = next_++) {
+        const auto schedule = draw_schedule(options_.first_seed + i, options_.scope);
+        note(schedule, trials.run(schedule));
+      }
+    } catch (const std::exception& fault) {
+      fmt::print("broken off: {}\n", fault.what());
+      broken_ = true;
+    }
+  }
+
+  void note(const Schedule& schedule, const TrialResult& result) {
+    const auto lock = std::lock_guard{mutex_};
+    sum_.add(result);
+    if (options_.verbose || result.verdict != Verdict::good)
+      fmt::print("seed {}: {}{}{} ({}; {} ms)\n", schedule.seed, to_string(result.verdict),
+                 result.reason.empty() ? "" : ", ", result.reason, to_string(schedule),
+                 result.time.count());
+    if (result.verdict != Verdict::good)
+      fmt::print("  again: ./dev chaos --seed {}\n", schedule.seed);
+    std::fflush(stdout);
+  }
+
+  void print_sum() {
+    for (const auto& [kind, count] : sum_.kinds)
+      fmt::print("{:>8} {}\n", count, to_string(kind));
+    fmt::print("{} trials of {} ms, {} operations, {} kills ({} of clients, {} of servers), {} "
+               "faults; lost {}, doubled {}, hung {}, leaked {}\n",
+               sum_.trials, sum_.trials == 0 ? 0 : sum_.time.count() / sum_.trials, sum_.operations,
+               sum_.client_kills + sum_.server_kills, sum_.client_kills, sum_.server_kills,
+               sum_.faults, sum_.verdicts[Verdict::lost], sum_.verdicts[Verdict::doubled],
+               sum_.verdicts[Verdict::hung], sum_.verdicts[Verdict::leaked]);
+  }
+
+  Options options_;
+  std::filesystem::path folder_;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<bool> broken_{false};
+  std::mutex mutex_;
+  Sum sum_;
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const auto options = read({argv + 1, argv + argc});
+  return Campaign{options}.run() ? 0 : 1;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/chaos/schedule.hpp"
+
+#include "test/chaos/draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tinkaf::test {
+
+namespace {
+
+/// About as many requests as an untroubled job makes.
+constexpr std::uint64_t usual_requests = 30;
+
+/// Behind this, all goes well, so that every trial ends.
+constexpr std::uint64_t troubled_requests = 120;
+
+FaultPlan draw_faults(Draws& draws) {
+  auto plan = FaultPlan{.seed = draws.next(), .last = troubled_requests};
+  constexpr std::array rates{0.0, 0.05, 0.1, 0.2, 0.35};
+  plan.rate = rates.at(draws.below(rates.size()));
+  // Half of the plans keep to one or two kinds, so that these come in numbers.
+  if (draws.below(2) == 0)
+    for (auto count = 1 + draws.below(2); count > 0; --count)
+      plan.kinds.push_back(fault_kinds.at(draws.below(fault_kinds.size())));
+  return plan;
+}
+
+} // namespace
+
+Schedule draw_schedule(std::uint64_t seed, const ChaosScope& scope) {
+  auto draws = Draws{seed};
+  auto schedule = Schedule{.seed = seed};
+  schedule.job.steps = 2 + static_cast<int>(draws.below(4));
+  schedule.job.seed = static_cast<int>(draws.below(2));
+  auto faults = draw_faults(draws);
+  if (scope.network)
+    schedule.faults = std::move(faults);
+  for (auto count = draws.below(4); count > 0; --count) {
+    auto kill = Kill{.victim = draws.below(2) == 0 ? Victim::client : Victim::server};
+    kill.request = draws.below(usual_requests);
+    kill.delay = std::chrono::milliseconds{draws.below(4)};
+    kill.away = std::chrono::milliseconds{draws.below(60)};
+    if (kill.victim == Victim::client ? scope.client : scope.server)
+      schedule.kills.push_back(kill);
+  }
+  std::stable_sort(schedule.kills.begin(), schedule.kills.end(),
+                   [](const Kill& a, const Kill& b) { return a.request < b.request; });
+  return schedule;
+}
+
+std::string to_string(const Schedule& schedule) {
+  auto text = fmt::format("{} steps, data seed {}, {:.0f} % faults", schedule.job.steps,
+                          schedule.job.seed, 100 * schedule.faults.rate);
+  for (const auto kind : schedule.faults.kinds)
+    text += fmt::format(" {}", to_string(kind));
+  for (const auto& kill : schedule.kills)
+    text
+        += fmt::format(", kill {} at {}+{} ms", kill.victim == Victim::client ? "client" : "server",
+                       kill.request, kill.delay.count());
+  return text;
+}
+
+} // namespace tinkaf::test

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/chaos/served.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace tinkaf::test {
+
+using namespace std::chrono_literals;
+
+Served::Served(std::filesystem::path program, std::filesystem::path folder)
+    : program_(std::move(program)), folder_(std::move(folder)) {
+  std::filesystem::create_directories(folder_);
+  start();
+}
+
+void Served::start() {
+  trials = 0;
+  child_ = std::make_unique<Child>(ChildStart{
+      .program = program_,
+      .arguments = {"serve", "--port", "0", "--threads", "1", "--state", state().string()},
+      .folder = folder_,
+      .environment = {{"HOME", folder_.string()}},
+      .log = folder_ / "server.log",
+      .read_output = true});
+  const std::string mark = "http://127.0.0.1:";
+  for (auto line = child_->read_line(30s); !line.empty(); line = child_->read_line(30s)) {
+    const auto at = line.find(mark);
+    if (at == std::string::npos)
+      continue;
+    port_ = static_cast<std::uint16_t>(std::stoul(line.substr(at + mark.size())));
+    descriptors_ = child_->descriptors();
+    memory_ = child_->memory();
+    return;
+  }
+  throw std::runtime_error{"the server does not start, see " + (folder_ / "server.log").string()};
+}
+
+void Served::kill() {
+  child_->kill();
+}
+
+bool Served::let_go() {
+  for (auto tries = 0; tries < 500; ++tries) {
+    if (child_->descriptors() <= descriptors_)
+      return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+std::size_t Served::growth() const {
+  return std::max(child_->memory(), memory_) - memory_;
+}
+
+} // namespace tinkaf::test

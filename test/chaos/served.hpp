@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "test/chaos/child.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace tinkaf::test {
+
+/// A `tinkaf serve` that can be killed and started again on the same state folder.
+class Served {
+public:
+  /// @param folder of its state and its log
+  Served(std::filesystem::path program, std::filesystem::path folder);
+
+  void start();
+  void kill();
+
+  [[nodiscard]] std::uint16_t port() const noexcept {
+    return port_;
+  }
+
+  [[nodiscard]] std::filesystem::path state() const {
+    return folder_ / "state";
+  }
+
+  /// Trials that it has served since it was started.
+  std::size_t trials = 0;
+
+  /// Whether it has come back to the descriptors that it had when it was ready; waits for a while.
+  [[nodiscard]] bool let_go();
+
+  /// Memory in KiB, beyond what it had when it was ready.
+  [[nodiscard]] std::size_t growth() const;
+
+private:
+  std::filesystem::path program_;
+  std::filesystem::path folder_;
+  std::unique_ptr<Child> child_;
+  std::uint16_t port_ = 0;
+  std::size_t descriptors_ = 0;
+  std::size_t memory_ = 0;
+};
+
+} // namespace tinkaf::test

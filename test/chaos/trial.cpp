@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/chaos/trial.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+namespace tinkaf::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// No trial takes a hundredth of it.
+constexpr auto patience = 60s;
+
+/// How often somebody looks whether a kill is due.
+constexpr auto look = 2ms;
+
+void write_rows(const std::filesystem::path& path) {
+  auto file = std::ofstream{path};
+  for (auto letter = 'a'; letter <= 'h'; ++letter)
+    file << fmt::format(R"({{"prompt": "{}", "completion": "{}{}"}})", letter, letter, letter)
+         << '\n';
+}
+
+std::string last_words(const std::filesystem::path& log) {
+  auto file = std::ifstream{log};
+  auto last = std::string{};
+  for (auto line = std::string{}; std::getline(file, line);)
+    if (!line.empty())
+      last = line;
+  return last;
+}
+
+} // namespace
+
+std::string_view to_string(Verdict verdict) noexcept {
+  switch (verdict) {
+  case Verdict::good:
+    return "good";
+  case Verdict::lost:
+    return "lost";
+  case Verdict::doubled:
+    return "doubled";
+  case Verdict::hung:
+    return "hung";
+  case Verdict::leaked:
+    return "leaked";
+  }
+  return "unknown";
+}
+
+Trials::Trials(std::filesystem::path program, std::filesystem::path folder)
+    : program_(std::move(program)), folder_(std::move(folder)), server_(program_, folder_) {
+  write_rows(folder_ / "rows.jsonl");
+}
+
+ChildStart Trials::command(const ChaosJob& job, const std::string& url,
+                           const std::filesystem::path& run) const {
+  return {.program = program_,
+          .arguments
+          = {"train", "sft", "--data", (folder_ / "rows.jsonl").string(), "--out", run.string(),
+             "--steps", std::to_string(job.steps), "--batch", std::to_string(job.batch), "--seed",
+             std::to_string(job.seed), "--lora-rank", "2", "--lr", "0.002", "--base-url", url},
+          .folder = folder_,
+          .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "50"}},
+          .log = run.string() + ".log"};
+}
+
+const RunRecord& Trials::reference(const ChaosJob& job) {
+  const auto known = references_.find(job);
+  if (known != references_.end())
+    return known->second;
+  const auto run = folder_ / fmt::format("reference-{}-{}-{}", job.steps, job.batch, job.seed);
+  auto client = Child{command(job, fmt::format("http://127.0.0.1:{}", server_.port()), run)};
+  auto record = RunRecord{};
+  if (client.wait(patience) == 0)
+    record = read_run(run, server_.state());
+  if (!record.final || record.weights.empty() || record.optimizer.empty()
+      || record.progress.empty())
+    throw std::runtime_error{"an untroubled run fails: " + last_words(run.string() + ".log")};
+  return references_.emplace(job, std::move(record)).first->second;
+}
+
+TrialResult Trials::run(const Schedule& schedule) {
+  const auto& expected = reference(schedule.job);
+  const auto run = folder_ / fmt::format("run-{}", schedule.seed);
+  const auto began = std::chrono::steady_clock::now();
+  auto watch = OperationWatch{};
+  auto result = TrialResult{};
+  {
+    auto proxy = FaultProxy{schedule.faults, [&](const Exchange& x) { watch.note(x); }};
+    proxy.set_server(server_.port());
+    result = trouble(schedule, proxy, run);
+    result.faults = proxy.faults();
+  }
+  result.time = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - began);
+  result.operations = watch.accepted();
+  auto judge = [&](Verdict verdict, std::string reason) {
+    if (result.verdict == Verdict::good && !reason.empty())
+      std::tie(result.verdict, result.reason) = std::pair{verdict, std::move(reason)};
+  };
+  judge(Verdict::lost, difference(expected, read_run(run, server_.state())));
+  if (watch.doubled() > 0)
+    judge(Verdict::doubled, fmt::format("{} operations were accepted twice", watch.doubled()));
+  ++server_.trials;
+  if (!server_.let_go())
+    judge(Verdict::leaked, "the server keeps descriptors of clients that are gone");
+  if (result.verdict == Verdict::good) {
+    std::filesystem::remove_all(run);
+    std::filesystem::remove(run.string() + ".log");
+  }
+  return result;
+}
+
+TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
+                            const std::filesystem::path& run) {
+  auto result = TrialResult{};
+  const auto start = command(schedule.job, proxy.url(), run);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  auto client = std::make_unique<Child>(start);
+  auto next = schedule.kills.begin();
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (const auto code = client->wait(look)) {
+      if (*code != 0) {
+        result.verdict = Verdict::lost;
+        result.reason = fmt::format("exit code {}: {}", *code, last_words(start.log));
+      }
+      return result;
+    }
+    if (next == schedule.kills.end() || proxy.requests() < next->request)
+      continue;
+    std::this_thread::sleep_for(next->delay);
+    if (next->victim == Victim::client) {
+      client->kill();
+      ++result.client_kills;
+      client = std::make_unique<Child>(start);
+    } else {
+      server_.kill();
+      ++result.server_kills;
+      std::this_thread::sleep_for(next->away);
+      server_.start();
+      proxy.set_server(server_.port());
+    }
+    ++next;
+  }
+  result.verdict = Verdict::hung;
+  result.reason
+      = fmt::format("still running after {} s: {}", patience.count(), last_words(start.log));
+  return result;
+}
+
+} // namespace tinkaf::test

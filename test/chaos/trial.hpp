@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "test/chaos/evidence.hpp"
+#include "test/chaos/schedule.hpp"
+#include "test/chaos/served.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace tinkaf::test {
+
+/// What came of a trial. `lost`: it did not end, or not with the same results. `doubled`: the
+/// server took an operation twice. `leaked`: the server kept descriptors.
+enum class Verdict : std::uint8_t { good, lost, doubled, hung, leaked };
+
+[[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
+
+struct TrialResult {
+  Verdict verdict = Verdict::good;
+  std::string reason;
+  std::map<FaultKind, std::uint64_t> faults;
+  std::size_t client_kills = 0;
+  std::size_t server_kills = 0;
+  std::size_t operations = 0;
+  std::chrono::milliseconds time{0};
+};
+
+/// Runs jobs in a folder of its own against a server of its own. Not thread-safe.
+class Trials {
+public:
+  /// @param folder emptied by the destructor unless `keep` is set
+  Trials(std::filesystem::path program, std::filesystem::path folder);
+
+  /// Runs the job of a schedule, kills what it says when it says it and starts it again, and
+  /// compares what is left with an untroubled run of the same job.
+  [[nodiscard]] TrialResult run(const Schedule& schedule);
+
+  [[nodiscard]] const Served& server() const noexcept {
+    return server_;
+  }
+
+private:
+  [[nodiscard]] ChildStart command(const ChaosJob& job, const std::string& url,
+                                   const std::filesystem::path& run) const;
+  [[nodiscard]] const RunRecord& reference(const ChaosJob& job);
+  [[nodiscard]] TrialResult trouble(const Schedule& schedule, FaultProxy& proxy,
+                                    const std::filesystem::path& run);
+
+  std::filesystem::path program_;
+  std::filesystem::path folder_;
+  Served server_;
+  std::map<ChaosJob, RunRecord> references_;
+};
+
+} // namespace tinkaf::test
