@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <future>
@@ -22,6 +23,7 @@ namespace tinkaf::cli {
 namespace {
 
 constexpr auto wait_slice = std::chrono::milliseconds{100};
+constexpr auto probe_timeout = std::chrono::milliseconds{10'000};
 
 bool is_set(const char* variable) {
   const auto* value = std::getenv(variable);
@@ -29,20 +31,21 @@ bool is_set(const char* variable) {
 }
 
 /// Asks once whether anybody is there, so that a wrong address shows at once and not after all the
-/// tries that a run deserves.
+/// tries that a run deserves. Whoever takes the question is there, whatever became of the answer.
 Result<void> probe(const ClientOptions& options, const std::stop_token& stop) {
   auto client = HttpClient::create(http_client_options(options));
   if (!client)
     return fail(client.error());
   auto answer = std::make_shared<std::promise<Result<HttpResponse>>>();
   auto arrived = answer->get_future();
-  (*client)->submit(make_request(Endpoint::healthz, {}, {}, std::chrono::seconds{10}),
-                    [answer](Result<HttpResponse> x) { answer->set_value(std::move(x)); });
+  (*client)->submit(
+      make_request(Endpoint::healthz, {}, {}, std::min(probe_timeout, options.request_timeout)),
+      [answer](Result<HttpResponse> x) { answer->set_value(std::move(x)); });
   while (arrived.wait_for(wait_slice) != std::future_status::ready)
     if (stop.stop_requested())
       return fail(Errc::cancelled, "stopped");
   auto response = arrived.get();
-  if (!response)
+  if (!response && !response.error().ambiguous)
     return fail(response.error().code, fmt::format("cannot reach {}: {}", options.base_url,
                                                    connection_reason(response.error().message)));
   return {};
