@@ -7,12 +7,16 @@
 #include "client/future.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
+#include "messages/operation_log.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 // Private to this folder: what the façade's parts share.
 
@@ -24,8 +28,9 @@ namespace tinkaf {
 class Runtime : public std::enable_shared_from_this<Runtime> {
 public:
   /// Starts the actors; the session is still to be opened.
-  [[nodiscard]] static Result<std::shared_ptr<Runtime>> start(ClientOptions options,
-                                                              NoticeSink notices);
+  /// @param record the session to go on with; a new one if absent
+  [[nodiscard]] static Result<std::shared_ptr<Runtime>>
+  start(ClientOptions options, NoticeSink notices, std::optional<SessionRecord> record = {});
 
   explicit Runtime(NoticeSink notices);
 
@@ -38,6 +43,9 @@ public:
   /// @param what the call, for messages
   template <class T, class Handle, class... Args>
   [[nodiscard]] Future<T> ask(std::string what, const Handle& whom, Args... args);
+
+  /// Starts a ledger over a log; it ends with the runtime. Null for none.
+  [[nodiscard]] LedgerActor ledger(std::shared_ptr<OperationLog> log);
 
   [[nodiscard]] const SessionActor& session() const noexcept {
     return session_;
@@ -70,6 +78,9 @@ private:
   caf::actor_system system_;
   caf::actor courier_;
   SessionActor session_;
+
+  std::mutex mutex_; // of what follows
+  std::vector<LedgerActor> ledgers_;
 };
 
 template <class T, class Handle, class... Args>

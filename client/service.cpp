@@ -11,10 +11,11 @@ namespace {
 
 /// Asks the session for a training client and waits for it.
 template <class Spec>
-Result<TrainingClient> create_training_client(const std::shared_ptr<Runtime>& runtime, Spec spec) {
+Result<TrainingClient> create_training_client(const std::shared_ptr<Runtime>& runtime, Spec spec,
+                                              std::shared_ptr<OperationLog> log) {
   auto client = runtime
                     ->ask<TrainingClientActor>("create_training_client", runtime->session(),
-                                               std::move(spec))
+                                               std::move(spec), runtime->ledger(std::move(log)))
                     .get();
   if (!client)
     return fail(std::move(client.error()));
@@ -24,44 +25,62 @@ Result<TrainingClient> create_training_client(const std::shared_ptr<Runtime>& ru
   return ClientAccess::make<TrainingClient>({runtime, std::move(*client), std::move(*model_id)});
 }
 
-} // namespace
-
-Service::Service(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-
-Result<Service> Service::connect(ClientOptions options, NoticeSink notices) {
-  auto runtime = Runtime::start(with_environment(std::move(options)), std::move(notices));
+/// Opens the session of a runtime.
+Result<Service> open(Result<std::shared_ptr<Runtime>> runtime, const char* what) {
   if (!runtime)
     return fail(std::move(runtime.error()));
-  auto id = (*runtime)->ask<std::string>("connect", (*runtime)->session(), atom::open_v).get();
+  auto id = (*runtime)->ask<std::string>(what, (*runtime)->session(), atom::open_v).get();
   if (!id)
     return fail(std::move(id.error()));
   return ClientAccess::make<Service>({std::move(*runtime), std::move(*id)});
 }
 
-Result<TrainingClient> Service::create_lora_training_client(const std::string& base_model,
-                                                            const LoraConfig& config,
-                                                            UserMetadata user_metadata) const {
+} // namespace
+
+Service::Service(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+Result<Service> Service::connect(ClientOptions options, NoticeSink notices) {
+  return open(Runtime::start(with_environment(std::move(options)), std::move(notices)), "connect");
+}
+
+Result<Service> Service::resume(const SessionRecord& record, ClientOptions options,
+                                NoticeSink notices) {
+  return open(Runtime::start(with_environment(std::move(options)), std::move(notices), record),
+              "resume");
+}
+
+Result<TrainingClient>
+Service::create_lora_training_client(const std::string& base_model, const LoraConfig& config,
+                                     UserMetadata user_metadata,
+                                     std::shared_ptr<OperationLog> log) const {
   return create_training_client(
-      impl_->runtime, CreateLoraTrainingClient{base_model, config, std::move(user_metadata)});
+      impl_->runtime, CreateLoraTrainingClient{base_model, config, std::move(user_metadata)},
+      std::move(log));
 }
 
 Result<TrainingClient>
 Service::create_training_client_from_state(const std::string& path,
                                            UserMetadata user_metadata) const {
   return create_training_client(
-      impl_->runtime, CreateTrainingClientFromState{path, false, std::move(user_metadata)});
+      impl_->runtime, CreateTrainingClientFromState{path, false, std::move(user_metadata)}, {});
 }
 
 Result<TrainingClient>
 Service::create_training_client_from_state_with_optimizer(const std::string& path,
                                                           UserMetadata user_metadata) const {
   return create_training_client(
-      impl_->runtime, CreateTrainingClientFromState{path, true, std::move(user_metadata)});
+      impl_->runtime, CreateTrainingClientFromState{path, true, std::move(user_metadata)}, {});
 }
 
 Result<TrainingClient>
-Service::create_training_client_from_state(CreateTrainingClientFromState spec) const {
-  return create_training_client(impl_->runtime, std::move(spec));
+Service::create_training_client_from_state(CreateTrainingClientFromState spec,
+                                           std::shared_ptr<OperationLog> log) const {
+  return create_training_client(impl_->runtime, std::move(spec), std::move(log));
+}
+
+Result<TrainingClient> Service::attach_training_client(AttachTrainingClient spec,
+                                                       std::shared_ptr<OperationLog> log) const {
+  return create_training_client(impl_->runtime, std::move(spec), std::move(log));
 }
 
 Result<SamplingClient> Service::create_sampling_client(const std::string& model_or_path) const {
@@ -91,6 +110,11 @@ Future<ServerCapabilities> Service::get_server_capabilities() const {
 Future<ClientMetrics> Service::metrics(bool reset) const {
   return impl_->runtime->ask<ClientMetrics>("metrics", impl_->runtime->session(), atom::metrics_v,
                                             reset);
+}
+
+Result<SessionRecord> Service::record() const {
+  return impl_->runtime->ask<SessionRecord>("record", impl_->runtime->session(), atom::record_v)
+      .get();
 }
 
 void Service::close() const {

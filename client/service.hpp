@@ -7,7 +7,9 @@
 #include "client/training_client.hpp"
 #include "messages/client_metrics.hpp"
 #include "messages/clients.hpp"
+#include "messages/ledger.hpp"
 #include "messages/notice.hpp"
+#include "messages/operation_log.hpp"
 
 #include <memory>
 #include <string>
@@ -29,11 +31,20 @@ public:
   [[nodiscard]] static Result<Service> connect(ClientOptions options = {},
                                                NoticeSink notices = notices_to_stderr());
 
+  /// Goes on with a session that another process has left, with signs of life at once.
+  /// @param record what `record` gave there, or noted since
+  /// @returns as `connect`; `Errc::not_found` if the service no longer knows the session
+  [[nodiscard]] static Result<Service> resume(const SessionRecord& record,
+                                              ClientOptions options = {},
+                                              NoticeSink notices = notices_to_stderr());
+
   /// Creates an adapter on a base model and waits until it is there.
   /// @param user_metadata stored with the training run
+  /// @param log notes what the client sends; lives as long as the service
   [[nodiscard]] Result<TrainingClient>
   create_lora_training_client(const std::string& base_model, const LoraConfig& config = {},
-                              UserMetadata user_metadata = {}) const;
+                              UserMetadata user_metadata = {},
+                              std::shared_ptr<OperationLog> log = {}) const;
 
   /// Creates an adapter from a `tinker://…/weights/…` checkpoint; the optimizer starts afresh.
   [[nodiscard]] Result<TrainingClient>
@@ -47,7 +58,15 @@ public:
   /// The same with all that can be said of it: another base model, the access token of another
   /// account's checkpoint.
   [[nodiscard]] Result<TrainingClient>
-  create_training_client_from_state(CreateTrainingClientFromState spec) const;
+  create_training_client_from_state(CreateTrainingClientFromState spec,
+                                    std::shared_ptr<OperationLog> log = {}) const;
+
+  /// Goes on with a model that a client which is no more has trained, in this session or in the one
+  /// that this one goes on with. Asks the service nothing.
+  /// @param log notes what comes behind the open turns, which are in it already
+  /// @returns `Errc::invalid_argument` naming a field that cannot be
+  [[nodiscard]] Result<TrainingClient>
+  attach_training_client(AttachTrainingClient spec, std::shared_ptr<OperationLog> log = {}) const;
 
   /// Opens weights to sample from: a base model by name, or a checkpoint by its
   /// `tinker://…/sampler_weights/…` path.
@@ -67,6 +86,9 @@ public:
   /// `Errc::cancelled`. Waits until telemetry is sent, for at most `telemetry_drain` or five
   /// seconds. Calls behind the first do nothing.
   void close() const;
+
+  /// What another process needs in order to go on with the session, as of now.
+  [[nodiscard]] Result<SessionRecord> record() const;
 
   /// The service's name for the session.
   [[nodiscard]] const std::string& session_id() const noexcept;
