@@ -69,7 +69,7 @@ ChildStart Trials::command(const ChaosJob& job, const std::string& url,
              "--steps", std::to_string(job.steps), "--batch", std::to_string(job.batch), "--seed",
              std::to_string(job.seed), "--lora-rank", "2", "--lr", "0.002", "--base-url", url},
           .folder = folder_,
-          .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "50"}},
+          .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "100"}},
           .log = run.string() + ".log"};
 }
 
