@@ -170,9 +170,9 @@ private:
     const auto lock = std::lock_guard{mutex_};
     sum_.add(result);
     if (options_.verbose || result.verdict != Verdict::good)
-      fmt::print("seed {}: {}{}{} ({}; {} ms)\n", schedule.seed, to_string(result.verdict),
-                 result.reason.empty() ? "" : ", ", result.reason, to_string(schedule),
-                 result.time.count());
+      fmt::print("seed {}: {}{}{} ({}; {} ms; server +{} KiB)\n", schedule.seed,
+                 to_string(result.verdict), result.reason.empty() ? "" : ", ", result.reason,
+                 to_string(schedule), result.time.count(), result.server_growth);
     if (result.verdict != Verdict::good)
       fmt::print("  again: ./dev chaos --seed {}\n", schedule.seed);
     std::fflush(stdout);

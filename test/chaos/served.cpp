@@ -18,7 +18,6 @@ Served::Served(std::filesystem::path program, std::filesystem::path folder)
 }
 
 void Served::start() {
-  trials = 0;
   child_ = std::make_unique<Child>(ChildStart{
       .program = program_,
       .arguments = {"serve", "--port", "0", "--threads", "1", "--state", state().string()},
@@ -41,6 +40,12 @@ void Served::start() {
 
 void Served::kill() {
   child_->kill();
+}
+
+void Served::renew() {
+  kill();
+  std::filesystem::remove_all(state());
+  start();
 }
 
 bool Served::let_go() {

@@ -19,6 +19,9 @@ public:
   void start();
   void kill();
 
+  /// Starts it on an empty state folder.
+  void renew();
+
   [[nodiscard]] std::uint16_t port() const noexcept {
     return port_;
   }
@@ -26,9 +29,6 @@ public:
   [[nodiscard]] std::filesystem::path state() const {
     return folder_ / "state";
   }
-
-  /// Trials that it has served since it was started.
-  std::size_t trials = 0;
 
   /// Whether it has come back to the descriptors that it had when it was ready; waits for a while.
   [[nodiscard]] bool let_go();

@@ -19,6 +19,9 @@ namespace {
 /// No trial takes a hundredth of it.
 constexpr auto patience = 60s;
 
+/// Trials on one state folder, which grows with them.
+constexpr std::size_t trials_of_a_folder = 100;
+
 /// How often somebody looks whether a kill is due.
 constexpr auto look = 2ms;
 
@@ -89,6 +92,8 @@ const RunRecord& Trials::reference(const ChaosJob& job) {
 }
 
 TrialResult Trials::run(const Schedule& schedule) {
+  if (trials_++ % trials_of_a_folder == trials_of_a_folder - 1)
+    server_.renew();
   const auto& expected = reference(schedule.job);
   const auto run = folder_ / fmt::format("run-{}", schedule.seed);
   const auto began = std::chrono::steady_clock::now();
@@ -103,6 +108,7 @@ TrialResult Trials::run(const Schedule& schedule) {
   result.time = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - began);
   result.operations = watch.accepted();
+  result.server_growth = server_.growth();
   auto judge = [&](Verdict verdict, std::string reason) {
     if (result.verdict == Verdict::good && !reason.empty())
       std::tie(result.verdict, result.reason) = std::pair{verdict, std::move(reason)};
@@ -110,7 +116,6 @@ TrialResult Trials::run(const Schedule& schedule) {
   judge(Verdict::lost, difference(expected, read_run(run, server_.state())));
   if (watch.doubled() > 0)
     judge(Verdict::doubled, fmt::format("{} operations were accepted twice", watch.doubled()));
-  ++server_.trials;
   if (!server_.let_go())
     judge(Verdict::leaked, "the server keeps descriptors of clients that are gone");
   if (result.verdict == Verdict::good) {

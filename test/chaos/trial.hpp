@@ -28,6 +28,9 @@ struct TrialResult {
   std::size_t client_kills = 0;
   std::size_t server_kills = 0;
   std::size_t operations = 0;
+
+  /// Memory that the server has taken since it was started, in KiB.
+  std::size_t server_growth = 0;
   std::chrono::milliseconds time{0};
 };
 
@@ -56,6 +59,7 @@ private:
   std::filesystem::path folder_;
   Served server_;
   std::map<ChaosJob, RunRecord> references_;
+  std::size_t trials_ = 0;
 };
 
 } // namespace tinkaf::test
