@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -16,8 +18,12 @@ namespace tinkaf::cli {
 
 namespace {
 
+/// A hundred years.
+constexpr std::int64_t longest_expiry = 3'155'760'000;
+
 struct ServeArguments {
   ServerOptions options;
+  std::int64_t session_expiry = 3'600;
   std::filesystem::path model_dir;
 };
 
@@ -26,6 +32,7 @@ int serve(ServeArguments arguments, const StopSignals& signals) {
   if (!models)
     return report(models.error(), signals);
   arguments.options.models = std::move(*models);
+  arguments.options.limits.session_expiry = std::chrono::seconds{arguments.session_expiry};
   if (const auto* key = std::getenv("TINKAF_SERVE_API_KEY"); key != nullptr)
     arguments.options.api_key = key;
   if (arguments.options.api_key.empty() && !is_loopback(arguments.options.host)) {
@@ -64,6 +71,13 @@ void add_serve(CLI::App& parent, Command& run) {
                       "Folder of the base model [the shipped one]");
   command->add_option("--threads", options.threads, "Threads that compute; 0 takes all cores")
       ->check(whole_number(0, most_threads))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--session-expiry", arguments->session_expiry,
+          "Seconds after which a session is closed and its models are unloaded, if nothing "
+          "is heard of its client; 0 means never")
+      ->check(whole_number(0, longest_expiry))
       ->capture_default_str();
   command->callback([&run, arguments] {
     run = [arguments](const StopSignals& signals) { return serve(*arguments, signals); };

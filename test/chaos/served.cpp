@@ -11,6 +11,13 @@ namespace tinkaf::test {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// In KiB: a model in training takes about 14,000.
+constexpr std::size_t kept_memory = 128 * 1'024;
+
+} // namespace
+
 Served::Served(std::filesystem::path program, std::filesystem::path folder)
     : program_(std::move(program)), folder_(std::move(folder)) {
   std::filesystem::create_directories(folder_);
@@ -18,13 +25,14 @@ Served::Served(std::filesystem::path program, std::filesystem::path folder)
 }
 
 void Served::start() {
-  child_ = std::make_unique<Child>(ChildStart{
-      .program = program_,
-      .arguments = {"serve", "--port", "0", "--threads", "1", "--state", state().string()},
-      .folder = folder_,
-      .environment = {{"HOME", folder_.string()}},
-      .log = folder_ / "server.log",
-      .read_output = true});
+  child_ = std::make_unique<Child>(
+      ChildStart{.program = program_,
+                 .arguments = {"serve", "--port", "0", "--threads", "1", "--session-expiry", "5",
+                               "--state", state().string()},
+                 .folder = folder_,
+                 .environment = {{"HOME", folder_.string()}},
+                 .log = folder_ / "server.log",
+                 .read_output = true});
   const std::string mark = "http://127.0.0.1:";
   for (auto line = child_->read_line(30s); !line.empty(); line = child_->read_line(30s)) {
     const auto at = line.find(mark);
@@ -53,6 +61,15 @@ bool Served::let_go() {
     if (child_->descriptors() <= descriptors_)
       return true;
     std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+bool Served::shrinks() {
+  for (auto tries = 0; tries < 150; ++tries) {
+    if (growth() <= kept_memory)
+      return true;
+    std::this_thread::sleep_for(100ms);
   }
   return false;
 }

@@ -36,6 +36,10 @@ public:
   /// Memory in KiB, beyond what it had when it was ready.
   [[nodiscard]] std::size_t growth() const;
 
+  /// Whether it has given back the memory of sessions that have expired, but for what an allocator
+  /// keeps; waits until they have.
+  [[nodiscard]] bool shrinks();
+
 private:
   std::filesystem::path program_;
   std::filesystem::path folder_;

@@ -92,8 +92,6 @@ const RunRecord& Trials::reference(const ChaosJob& job) {
 }
 
 TrialResult Trials::run(const Schedule& schedule) {
-  if (trials_++ % trials_of_a_folder == trials_of_a_folder - 1)
-    server_.renew();
   const auto& expected = reference(schedule.job);
   const auto run = folder_ / fmt::format("run-{}", schedule.seed);
   const auto began = std::chrono::steady_clock::now();
@@ -118,6 +116,12 @@ TrialResult Trials::run(const Schedule& schedule) {
     judge(Verdict::doubled, fmt::format("{} operations were accepted twice", watch.doubled()));
   if (!server_.let_go())
     judge(Verdict::leaked, "the server keeps descriptors of clients that are gone");
+  if (++trials_ % trials_of_a_folder == 0) {
+    if (!server_.shrinks())
+      judge(Verdict::leaked,
+            fmt::format("the server keeps {} KiB of sessions that have expired", server_.growth()));
+    server_.renew();
+  }
   if (result.verdict == Verdict::good) {
     std::filesystem::remove_all(run);
     std::filesystem::remove(run.string() + ".log");
