@@ -141,7 +141,8 @@ Result<Connection> Connection::open(const ServiceArguments& arguments, std::stop
     if (auto there = probe(options, stop); !there)
       return fail(there.error());
   }
-  auto service = Service::connect(std::move(options));
+  result.options_ = std::move(options);
+  auto service = Service::connect(result.options_);
   if (!service)
     return fail(service.error());
   result.service_ = std::move(*service);
@@ -150,6 +151,19 @@ Result<Connection> Connection::open(const ServiceArguments& arguments, std::stop
     return fail(capabilities.error());
   result.capabilities_ = std::move(*capabilities);
   return result;
+}
+
+Result<Service> Connection::job_session(const std::optional<SessionRecord>& record) {
+  if (!record && !session_used_) {
+    session_used_ = true;
+    return *service_;
+  }
+  auto service = record ? Service::resume(*record, options_) : Service::connect(options_);
+  if (service) {
+    session_used_ = true;
+    service_ = *service;
+  }
+  return service;
 }
 
 Result<std::string> Connection::choose_model() const {

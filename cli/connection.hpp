@@ -52,9 +52,14 @@ public:
   [[nodiscard]] static Result<Connection> open(const ServiceArguments& arguments,
                                                std::stop_token stop);
 
+  /// The session in use.
   [[nodiscard]] const Service& service() const noexcept {
     return *service_;
   }
+
+  /// Gives a job its session, which is the one in use from then on: the present one if it is new
+  /// and a new one is asked for, else another. @param record the session to go on with
+  [[nodiscard]] Result<Service> job_session(const std::optional<SessionRecord>& record);
 
   /// The local server; null if the service is another.
   [[nodiscard]] const Server* server() const noexcept {
@@ -80,6 +85,11 @@ private:
   // The service must go first: its last requests need the server.
   std::unique_ptr<Server> server_;
   std::optional<Service> service_;
+  ClientOptions options_;
+
+  /// Whether a job has had the session in use.
+  bool session_used_ = false;
+
   ServerCapabilities capabilities_;
 };
 

@@ -81,7 +81,7 @@ Result<int> demo(DemoArguments arguments, const StopSignals& signals) {
   if (!held_out)
     return fail(held_out.error());
 
-  const auto connection = Connection::open(arguments.service, signals.token());
+  auto connection = Connection::open(arguments.service, signals.token());
   if (!connection)
     return fail(connection.error());
   const auto model = connection->choose_model();
@@ -139,6 +139,7 @@ void add_demo(CLI::App& parent, Command& run) {
   auto& job = arguments->job;
   job.lora_rank = 32;
   job.settings.steps = 300;
+  job.settings.save_every = 100;
   job.settings.batch_size = 32;
   job.settings.adam.learning_rate = 2e-3;
   command->add_option("--out", job.out, "Folder of the run [tinkaf-demo/TIME]");

@@ -50,8 +50,8 @@ std::string progress_line(const ProgressState& state) {
   return fmt::format("{}/{} steps  {}", state.done, state.steps, numbers(state));
 }
 
-Progress::Progress(std::FILE* out, std::size_t steps)
-    : out_(out), steps_(steps), terminal_(is_terminal(out)) {}
+Progress::Progress(std::FILE* out, std::size_t steps, std::size_t before)
+    : out_(out), steps_(steps), before_(before), terminal_(is_terminal(out)) {}
 
 Progress::~Progress() {
   if (bar_shown_)
@@ -65,8 +65,10 @@ void Progress::step_done(std::size_t step, double loss, std::int64_t tokens) {
   const auto done = step + 1;
   auto state = ProgressState{done, steps_, loss, tokens_per_second(), std::nullopt};
   const auto spent = std::chrono::duration<double>{now - started_};
-  state.left = std::chrono::duration_cast<std::chrono::seconds>(
-      spent * (static_cast<double>(steps_ - done) / static_cast<double>(done)));
+  // A run that went back to a checkpoint may be behind where it began.
+  if (done > before_)
+    state.left = std::chrono::duration_cast<std::chrono::seconds>(
+        spent * (static_cast<double>(steps_ - done) / static_cast<double>(done - before_)));
   const auto last = done == steps_;
   if (terminal_) {
     if (!last && now - drawn_ < redraw_interval)

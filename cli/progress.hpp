@@ -40,7 +40,8 @@ struct ProgressState {
 class Progress {
 public:
   /// @param out stays open longer than this
-  Progress(std::FILE* out, std::size_t steps);
+  /// @param before steps that were done when the time began
+  Progress(std::FILE* out, std::size_t steps, std::size_t before = 0);
 
   /// Ends the bar's line.
   ~Progress();
@@ -59,6 +60,7 @@ private:
 
   std::FILE* out_;
   std::size_t steps_;
+  std::size_t before_;
   bool terminal_;
   bool bar_shown_ = false;
   Clock::time_point started_ = Clock::now();

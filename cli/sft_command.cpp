@@ -2,8 +2,14 @@
 #include "cli/sft_command.hpp"
 
 #include "cli/progress.hpp"
+#include "server/digest.hpp"
 
-#include "train/client_backend.hpp"
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "train/durable_sft.hpp"
 #include "train/json_writer.hpp"
 #include "train/run_folder.hpp"
 
@@ -20,14 +26,32 @@ std::string config_json(const SftJob& job, const std::string& model) {
   json.add("lora_rank", std::int64_t{job.lora_rank});
   json.add("learning_rate", job.settings.adam.learning_rate);
   json.add("lr_schedule", to_string(job.settings.schedule));
+  json.add("save_every", static_cast<std::int64_t>(job.settings.save_every));
   json.add("seed", static_cast<std::int64_t>(job.settings.seed));
   return json.take();
+}
+
+/// What tells a job from others: all that its results depend on.
+Result<JobIdentity> identity_of(const SftJob& job, const std::string& model) {
+  auto stream = std::ifstream{job.data, std::ios::binary};
+  const auto data = std::string{std::istreambuf_iterator<char>{stream}, {}};
+  if (!stream.good() && !stream.eof())
+    return fail(Errc::io_error, fmt::format("cannot read {}", job.data.string()));
+  return JobIdentity{{"--model", model},
+                     {"the content of --data", "digest " + server::digest_of(data)},
+                     {"--steps", std::to_string(job.settings.steps)},
+                     {"--batch", std::to_string(job.settings.batch_size)},
+                     {"--lora-rank", std::to_string(job.lora_rank)},
+                     {"--lr", fmt::format("{}", job.settings.adam.learning_rate)},
+                     {"--lr-schedule", to_string(job.settings.schedule)},
+                     {"--seed", std::to_string(job.settings.seed)},
+                     {"--save-every", std::to_string(job.settings.save_every)}};
 }
 
 } // namespace
 
 Result<SftJobResult> run_job(const SftJob& job, const std::vector<train::DataRow>& rows,
-                             const Connection& connection, std::FILE* progress,
+                             Connection& connection, std::FILE* progress,
                              const StopSignals& signals) {
   const auto model = connection.choose_model();
   if (!model)
@@ -44,31 +68,35 @@ Result<SftJobResult> run_job(const SftJob& job, const std::vector<train::DataRow
     if (auto fit = train::check_lengths(*examples, *limit, name); !fit)
       return fail(fit.error());
 
-  auto folder = train::RunFolder::create(job.out);
+  auto identity = identity_of(job, *model);
+  if (!identity)
+    return fail(identity.error());
+  auto folder = train::RunFolder::open(job.out, *identity);
   if (!folder)
     return fail(folder.error());
   if (auto written = folder->write_config(config_json(job, *model)); !written)
     return fail(written.error());
 
-  auto lora = LoraConfig{};
-  lora.rank = job.lora_rank;
-  lora.seed = static_cast<std::int64_t>(job.settings.seed);
-  auto client = connection.service().create_lora_training_client(*model, lora);
-  if (!client)
-    return fail(client.error());
-
+  auto durable = train::DurableSft{
+      .model = {.base_model = *model, .lora_config = {.rank = job.lora_rank}, .user_metadata = {}},
+      .settings = job.settings};
+  durable.model.lora_config.seed = static_cast<std::int64_t>(job.settings.seed);
   auto result = SftJobResult{};
-  auto backend = train::ClientBackend{*client};
-  auto shown = Progress{progress, job.settings.steps};
-  auto outcome = train::run_sft(
-      backend, *examples, job.settings, *folder,
+  result.steps_before = folder->losses().size();
+  if (result.steps_before > 0)
+    fmt::print(progress, "going on with step {} of {}, see {}\n", result.steps_before,
+               job.settings.steps, job.out.string());
+  auto shown = Progress{progress, job.settings.steps, result.steps_before};
+  auto outcome = train::run_durable_sft(
+      [&](const auto& record) { return connection.job_session(record); }, durable, *examples,
+      *folder,
       [&](const train::MetricsRow& row) {
-        result.losses.push_back(row.batch.train_mean_nll);
         shown.step_done(row.step, row.batch.train_mean_nll, row.batch.num_tokens);
       },
-      signals.token());
+      notices_to_stderr(), signals.token());
   if (!outcome)
     return fail(outcome.error());
+  result.losses = folder->losses();
   result.outcome = std::move(*outcome);
   result.tokens_per_second = shown.tokens_per_second();
   return result;

@@ -30,14 +30,17 @@ struct SftJobResult {
 
   /// Mean loss per token of each step, in nats.
   std::vector<double> losses;
+
+  /// Steps that an earlier process had done.
+  std::size_t steps_before = 0;
 };
 
-/// Renders the rows, creates the adapter, trains and shows the progress.
+/// Renders the rows, creates the adapter or goes on with it, trains and shows the progress.
 /// @param rows of `job.data`, read before anything was started
 /// @param progress where the progress goes
 [[nodiscard]] Result<SftJobResult> run_job(const SftJob& job,
                                            const std::vector<train::DataRow>& rows,
-                                           const Connection& connection, std::FILE* progress,
+                                           Connection& connection, std::FILE* progress,
                                            const StopSignals& signals);
 
 } // namespace tinkaf::cli

@@ -40,7 +40,8 @@ std::string result_json(const SftJobResult& result, const SftJob& job,
   json.add("tokens_per_second", result.tokens_per_second);
   if (outcome.checkpoint) {
     json.add("state_path", outcome.checkpoint->state_path);
-    json.add("sampler_path", outcome.checkpoint->sampler_path);
+    if (!outcome.checkpoint->sampler_path.empty())
+      json.add("sampler_path", outcome.checkpoint->sampler_path);
   }
   auto text = json.take();
   if (metrics) {
@@ -55,9 +56,12 @@ void print_result(const SftJobResult& result, const TrainArguments& arguments) {
   fmt::print("{} steps, loss {:.4f} -> {:.4f}, {:.0f} tok/s; metrics in {}\n", outcome.steps_done,
              outcome.first_nll, outcome.last_nll, result.tokens_per_second,
              (arguments.job.out / "metrics.jsonl").string());
-  if (outcome.checkpoint)
-    fmt::print("state    {}\nsampler  {}\nto sample: {} sample --model-path {} --prompt '…'{}\n",
-               outcome.checkpoint->state_path, outcome.checkpoint->sampler_path, program_path(),
+  if (!outcome.checkpoint)
+    return;
+  fmt::print("state    {}\n", outcome.checkpoint->state_path);
+  if (!outcome.checkpoint->sampler_path.empty())
+    fmt::print("sampler  {}\nto sample: {} sample --model-path {} --prompt '…'{}\n",
+               outcome.checkpoint->sampler_path, program_path(),
                shell_word(outcome.checkpoint->sampler_path), same_service(arguments.service));
 }
 
@@ -65,7 +69,7 @@ int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
   const auto rows = train::read_rows(arguments.job.data);
   if (!rows)
     return report(rows.error(), signals);
-  const auto connection = Connection::open(arguments.service, signals.token());
+  auto connection = Connection::open(arguments.service, signals.token());
   if (!connection)
     return report(connection.error(), signals);
   const auto result
@@ -84,8 +88,9 @@ int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
     fmt::print("{}", metrics_table(*metrics));
   if (!result->outcome.stopped)
     return exit_success;
-  complain(result->outcome.checkpoint ? "stopped; what was done is saved"
-                                      : "stopped; there was no time to save a checkpoint");
+  complain(result->outcome.checkpoint
+               ? "stopped; what was done is saved, and the same command goes on"
+               : "stopped; there was no time to save a checkpoint, but the same command goes on");
   return signals.exit_code();
 }
 
@@ -105,7 +110,10 @@ void add_train(CLI::App& parent, Command& run) {
   command->add_option("--steps", job.settings.steps, "Optimizer steps")
       ->required()
       ->check(whole_number(1));
-  command->add_option("--out", job.out, "Folder for metrics.jsonl and checkpoints.jsonl")
+  command
+      ->add_option("--out", job.out,
+                   "Folder for metrics.jsonl and checkpoints.jsonl; the same command goes on "
+                   "with a run that was killed or stopped")
       ->required();
   add_service_options(*command, arguments->service);
   command->add_option("--lora-rank", job.lora_rank, "Rank of the adapter, a power of two")
@@ -119,6 +127,12 @@ void add_train(CLI::App& parent, Command& run) {
       ->capture_default_str();
   command->add_option("--batch", job.settings.batch_size, "Rows in a batch")
       ->check(whole_number(1))
+      ->capture_default_str();
+  job.settings.save_every = 50;
+  command
+      ->add_option("--save-every", job.settings.save_every,
+                   "Steps between checkpoints to go on from, which are kept for a week; 0 for none")
+      ->check(whole_number(0))
       ->capture_default_str();
   command->add_option("--seed", job.settings.seed, "Seed of the adapter and of the rows' order")
       ->check(whole_number(0))

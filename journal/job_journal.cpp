@@ -338,6 +338,20 @@ Result<void> JobJournal::ready(const SessionRecord& session, const std::string& 
   });
 }
 
+Result<void> JobJournal::update(const SessionRecord& session) {
+  return impl_->write_all(true, [&] {
+    return write(impl_->database,
+                 "UPDATE attempt SET session_id = ?, next_model_seq_id = ?,"
+                 " next_sampling_session_seq_id = ? WHERE id = (SELECT max(id) FROM attempt)",
+                 session.session_id, session.next_model_seq_id,
+                 session.next_sampling_session_seq_id);
+  });
+}
+
+Result<void> JobJournal::abandon() {
+  return update({});
+}
+
 Result<void> JobJournal::note(const NumberedTurn& turn) {
   if (turn.empty())
     return {};

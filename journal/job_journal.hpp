@@ -27,6 +27,7 @@ using JobIdentity = std::vector<JobField>;
 /// A model in training at the service. A job has one at a time, and another after it had to go
 /// back to a checkpoint.
 struct JobAttempt {
+  /// Without an id once the attempt is abandoned.
   SessionRecord session;
 
   /// Empty until the service has made the model.
@@ -113,6 +114,9 @@ public:
   /// @param session as it is now
   [[nodiscard]] Result<void> ready(const SessionRecord& session, const std::string& model_id);
 
+  /// Notes the numbers that the session of the present attempt goes on with.
+  [[nodiscard]] Result<void> update(const SessionRecord& session);
+
   [[nodiscard]] Result<void> note(const NumberedTurn& turn) override;
   [[nodiscard]] Result<void> accepted(std::int64_t seq_id, const FutureRef& result) override;
 
@@ -122,6 +126,9 @@ public:
 
   /// Notes a checkpoint, whose saves settle.
   [[nodiscard]] Result<void> settle(const JobCheckpoint& checkpoint, std::size_t turns);
+
+  /// The present attempt cannot go on: its session counts as gone from now on.
+  [[nodiscard]] Result<void> abandon();
 
   /// Forgets a checkpoint that the service no longer has.
   [[nodiscard]] Result<void> forget_checkpoint(const std::string& state_path);

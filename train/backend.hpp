@@ -29,7 +29,9 @@ public:
   [[nodiscard]] virtual Pending<OptimStepResponse> optim_step(const AdamParams& params) = 0;
 
   /// Saves weights and optimizer, to go on training.
-  [[nodiscard]] virtual Pending<SaveWeightsResponse> save_state(const std::string& name) = 0;
+  /// @param ttl how long it is kept; for ever if absent
+  [[nodiscard]] virtual Pending<SaveWeightsResponse>
+  save_state(const std::string& name, std::optional<std::chrono::seconds> ttl) = 0;
 
   /// Saves weights to sample from.
   [[nodiscard]] virtual Pending<SaveWeightsForSamplerResponse>

@@ -15,8 +15,9 @@ Pending<OptimStepResponse> ClientBackend::optim_step(const AdamParams& params) {
   return pending(client_.optim_step(params));
 }
 
-Pending<SaveWeightsResponse> ClientBackend::save_state(const std::string& name) {
-  return pending(client_.save_state(name));
+Pending<SaveWeightsResponse> ClientBackend::save_state(const std::string& name,
+                                                       std::optional<std::chrono::seconds> ttl) {
+  return pending(client_.save_state(name, {.ttl = ttl}));
 }
 
 Pending<SaveWeightsForSamplerResponse> ClientBackend::save_for_sampler(const std::string& name) {

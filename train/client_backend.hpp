@@ -14,7 +14,8 @@ public:
 
   [[nodiscard]] Pending<ForwardBackwardOutput> forward_backward(Batch data) override;
   [[nodiscard]] Pending<OptimStepResponse> optim_step(const AdamParams& params) override;
-  [[nodiscard]] Pending<SaveWeightsResponse> save_state(const std::string& name) override;
+  [[nodiscard]] Pending<SaveWeightsResponse>
+  save_state(const std::string& name, std::optional<std::chrono::seconds> ttl) override;
   [[nodiscard]] Pending<SaveWeightsForSamplerResponse>
   save_for_sampler(const std::string& name) override;
 

@@ -42,6 +42,9 @@ struct MetricsRow {
   /// Passes through the data that were complete when the step began.
   std::size_t epoch = 0;
 
+  /// Batches of this pass that came before; not a column of its own.
+  std::size_t batch_of_epoch = 0;
+
   /// Share of the run that is done when the step begins, in [0, 1).
   double progress = 0.0;
 

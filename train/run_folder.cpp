@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "train/json_writer.hpp"
+#include "train/row_reader.hpp"
 
 namespace tinkaf::train {
 
@@ -17,6 +20,7 @@ namespace {
 
 constexpr auto metrics_name = "metrics.jsonl";
 constexpr auto checkpoints_name = "checkpoints.jsonl";
+constexpr auto journal_name = "journal.sqlite";
 
 /// Folders and files that are taken away again unless somebody keeps them.
 class Made {
@@ -77,6 +81,23 @@ bool holds_something(const fs::path& file) {
   return !failed && size > 0;
 }
 
+/// Makes a file hold `text` and nothing else; leaves one alone that does, or that is a device.
+Result<void> replace(LineFile& open, const fs::path& file, const std::string& text) {
+  auto failed = std::error_code{};
+  if (!fs::is_regular_file(file, failed))
+    return {};
+  auto stream = std::ifstream{file, std::ios::binary};
+  if (std::string{std::istreambuf_iterator<char>{stream}, {}} == text)
+    return {};
+  if (auto written = write_file(file, text); !written)
+    return written;
+  auto again = LineFile::open(file);
+  if (!again)
+    return fail(std::move(again.error()));
+  open = std::move(*again);
+  return {};
+}
+
 } // namespace
 
 std::string to_json(const CheckpointRow& row) {
@@ -93,32 +114,76 @@ std::string to_json(const CheckpointRow& row) {
   return json.take();
 }
 
-Result<RunFolder> RunFolder::create(const fs::path& folder) {
+Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& identity) {
   const auto whole = folder.has_filename() ? folder : folder.parent_path();
-  for (const auto* name : {metrics_name, checkpoints_name})
-    if (holds_something(whole / name))
-      return fail(Errc::conflict, fmt::format("the folder {} holds a run already ({}); name "
-                                              "another or remove it",
-                                              whole.string(), name));
+  const auto journal_file = whole / journal_name;
+  auto failed = std::error_code{};
+  const auto is_new = !fs::exists(journal_file, failed);
+  if (is_new)
+    for (const auto* name : {metrics_name, checkpoints_name})
+      if (holds_something(whole / name))
+        return fail(Errc::conflict, fmt::format("the folder {} holds a run already ({}), but no "
+                                                "journal to go on from; name another or remove it",
+                                                whole.string(), name));
   auto made = Made{};
   if (auto folders = make_folders(whole, made); !folders)
     return fail(folders.error());
+  if (is_new)
+    made.add(journal_file);
+  auto journal = JobJournal::open(journal_file, identity);
+  if (!journal)
+    return fail(std::move(journal.error()));
   auto metrics = make_file(whole / metrics_name, made);
   if (!metrics)
     return fail(metrics.error());
   auto checkpoints = make_file(whole / checkpoints_name, made);
   if (!checkpoints)
     return fail(checkpoints.error());
-  return RunFolder{whole, std::move(*metrics), std::move(*checkpoints), made.keep()};
+  auto result = RunFolder{whole, std::move(*journal), std::move(*metrics), std::move(*checkpoints),
+                          made.keep()};
+  if (auto loaded = result.load(); !loaded)
+    return fail(std::move(loaded.error()));
+  return result;
 }
 
-RunFolder::RunFolder(fs::path folder, LineFile metrics, LineFile checkpoints,
-                     std::vector<fs::path> made)
-    : folder_(std::move(folder)), metrics_(std::move(metrics)),
-      checkpoints_(std::move(checkpoints)), made_(std::move(made)) {}
+RunFolder::RunFolder(fs::path folder, std::shared_ptr<JobJournal> journal, LineFile metrics,
+                     LineFile checkpoints, std::vector<fs::path> made)
+    : folder_(std::move(folder)), journal_(std::move(journal)), metrics_file_(std::move(metrics)),
+      checkpoints_file_(std::move(checkpoints)), made_(std::move(made)) {}
 
 RunFolder::~RunFolder() {
+  journal_.reset(); // takes its log away
   Made::remove(made_);
+}
+
+Result<void> RunFolder::load() {
+  auto steps = journal_->steps();
+  if (!steps)
+    return fail(std::move(steps.error()));
+  auto checkpoints = journal_->checkpoints();
+  if (!checkpoints)
+    return fail(std::move(checkpoints.error()));
+  losses_.clear();
+  checkpoints_.clear();
+  auto metrics_text = std::string{};
+  auto checkpoints_text = std::string{};
+  for (const auto& step : *steps) {
+    auto loss = read_train_mean_nll(step.row);
+    if (!loss)
+      return fail(std::move(loss.error()));
+    losses_.push_back(*loss);
+    metrics_text += step.row + "\n";
+  }
+  for (const auto& checkpoint : *checkpoints) {
+    auto row = read_checkpoint_row(checkpoint.row);
+    if (!row)
+      return fail(std::move(row.error()));
+    checkpoints_.push_back(std::move(*row));
+    checkpoints_text += checkpoint.row + "\n";
+  }
+  if (auto done = replace(metrics_file_, folder_ / metrics_name, metrics_text); !done)
+    return done;
+  return replace(checkpoints_file_, folder_ / checkpoints_name, checkpoints_text);
 }
 
 Result<void> RunFolder::write_config(const std::string& json) {
@@ -129,20 +194,40 @@ Result<void> RunFolder::write_config(const std::string& json) {
   return written;
 }
 
-Result<void> RunFolder::append(const MetricsRow& row) {
-  return append(metrics_, to_json(row));
+Result<void> RunFolder::begin(const JobAttempt& attempt) {
+  if (auto begun = journal_->begin(attempt); !begun)
+    return begun;
+  made_.clear();
+  return load();
 }
 
-Result<void> RunFolder::append(const CheckpointRow& row) {
-  auto written = append(checkpoints_, to_json(row));
-  return written ? checkpoints_.sync() : written;
+Result<void> RunFolder::forget(const CheckpointRow& row) {
+  const auto path = row.state_path; // `row` may be one of ours
+  if (auto forgotten = journal_->forget_checkpoint(path); !forgotten)
+    return forgotten;
+  return load();
 }
 
-Result<void> RunFolder::append(LineFile& file, const std::string& line) {
-  auto written = file.append(line);
-  if (written)
-    made_.clear();
-  return written;
+Result<void> RunFolder::settle(const MetricsRow& row, std::size_t operations) {
+  auto line = to_json(row);
+  if (auto settled
+      = journal_->settle(JobStep{row.step, row.epoch, row.batch_of_epoch, line}, operations);
+      !settled)
+    return settled;
+  made_.clear();
+  losses_.push_back(row.batch.train_mean_nll);
+  return metrics_file_.append(line);
+}
+
+Result<void> RunFolder::settle(const CheckpointRow& row, std::size_t operations) {
+  auto line = to_json(row);
+  if (auto settled = journal_->settle(JobCheckpoint{row.batch, row.state_path, line}, operations);
+      !settled)
+    return settled;
+  made_.clear();
+  checkpoints_.push_back(row);
+  auto written = checkpoints_file_.append(line);
+  return written ? checkpoints_file_.sync() : written;
 }
 
 } // namespace tinkaf::train

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "journal/job_journal.hpp"
 #include "train/file_output.hpp"
 #include "train/metrics.hpp"
 
@@ -30,7 +32,8 @@ struct CheckpointRow {
   /// `tinker://…/weights/…`, to train on.
   std::string state_path;
 
-  /// `tinker://…/sampler_weights/…`, to sample from.
+  /// `tinker://…/sampler_weights/…`, to sample from; empty for one that is only there to go on
+  /// from.
   std::string sampler_path;
 
   friend bool operator==(const CheckpointRow&, const CheckpointRow&) = default;
@@ -39,44 +42,78 @@ struct CheckpointRow {
 /// The row as one JSON object without a line end.
 [[nodiscard]] std::string to_json(const CheckpointRow& row);
 
-/// The folder that a run writes: `config.json`, `metrics.jsonl` (a row each step) and
-/// `checkpoints.jsonl` (a row each checkpoint). Not for use from several threads.
+/// The folder that a run writes: `config.json`, `metrics.jsonl` (a row each step),
+/// `checkpoints.jsonl` (a row each checkpoint), and `journal.sqlite`, from which a later process
+/// goes on and makes the other files anew. Held by one process at a time. Not for use from several
+/// threads, except for the journal.
 class RunFolder {
 public:
-  /// Makes the folder and its files, so that a full disk or a missing right shows before any work
-  /// is done.
-  /// @returns `Errc::conflict` if the folder holds a run already, `Errc::io_error` naming the file
-  ///          and the system's reason
-  [[nodiscard]] static Result<RunFolder> create(const std::filesystem::path& folder);
+  /// Opens a run, or begins one: makes the folder and its files, so that a full disk or a missing
+  /// right shows before any work is done.
+  /// @param identity tells the job from others
+  /// @returns `Errc::conflict` if the folder holds another job's run, a run without a journal, or
+  ///   one that another process works on; `Errc::io_error` naming the file and the system's reason
+  [[nodiscard]] static Result<RunFolder> open(const std::filesystem::path& folder,
+                                              const JobIdentity& identity);
 
   RunFolder(RunFolder&&) noexcept = default;
   RunFolder& operator=(RunFolder&&) = delete;
 
-  /// Takes away again what `create` made, if nothing was written since.
+  /// Takes away again what `open` made, if nothing happened since.
   ~RunFolder();
 
   /// Writes `config.json`, the settings of the run.
   /// @param json one JSON object
   [[nodiscard]] Result<void> write_config(const std::string& json);
 
-  [[nodiscard]] Result<void> append(const MetricsRow& row);
-  [[nodiscard]] Result<void> append(const CheckpointRow& row);
+  /// Where the run's client writes down what it sends.
+  [[nodiscard]] const std::shared_ptr<JobJournal>& journal() const noexcept {
+    return journal_;
+  }
+
+  /// The run goes on with another model, see `JobJournal::begin`; rows beyond its first step go.
+  [[nodiscard]] Result<void> begin(const JobAttempt& attempt);
+
+  /// Notes a step's results, which settle its operations.
+  /// @param operations how many
+  [[nodiscard]] Result<void> settle(const MetricsRow& row, std::size_t operations);
+
+  /// Notes a checkpoint, which settles its saves.
+  /// @param operations how many
+  [[nodiscard]] Result<void> settle(const CheckpointRow& row, std::size_t operations);
+
+  /// Takes out a checkpoint that the service no longer has.
+  [[nodiscard]] Result<void> forget(const CheckpointRow& row);
+
+  /// Mean loss per token of each step that is settled, in nats.
+  [[nodiscard]] const std::vector<double>& losses() const noexcept {
+    return losses_;
+  }
+
+  /// Oldest first.
+  [[nodiscard]] const std::vector<CheckpointRow>& checkpoints() const noexcept {
+    return checkpoints_;
+  }
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept {
     return folder_;
   }
 
 private:
-  RunFolder(std::filesystem::path folder, LineFile metrics, LineFile checkpoints,
-            std::vector<std::filesystem::path> made);
+  RunFolder(std::filesystem::path folder, std::shared_ptr<JobJournal> journal, LineFile metrics,
+            LineFile checkpoints, std::vector<std::filesystem::path> made);
 
-  Result<void> append(LineFile& file, const std::string& line);
+  /// Reads the journal and makes the files tell the same.
+  Result<void> load();
 
   std::filesystem::path folder_;
-  LineFile metrics_;
-  LineFile checkpoints_;
+  std::shared_ptr<JobJournal> journal_;
+  LineFile metrics_file_;
+  LineFile checkpoints_file_;
+  std::vector<double> losses_;
+  std::vector<CheckpointRow> checkpoints_;
 
-  /// What `create` made, in the order of making; empty once something was written.
+  /// What `open` made, in the order of making; empty once something has happened.
   std::vector<std::filesystem::path> made_;
 };
 

@@ -36,6 +36,12 @@ struct SftSettings {
   /// always has the next step at hand. 0 switches it off.
   std::size_t submit_ahead = 1;
 
+  /// Steps between two checkpoints to go on from; 0 saves at the end only.
+  std::size_t save_every = 0;
+
+  /// How long those are kept; the last one of a run is kept for ever.
+  std::chrono::seconds checkpoint_ttl{std::chrono::hours{24 * 7}};
+
   /// How long a stopped run may take to finish what is submitted and to save.
   std::chrono::milliseconds stop_grace{3'000};
 };
@@ -60,10 +66,15 @@ struct SftOutcome {
 using OnStep = std::function<void(const MetricsRow&)>;
 
 /// Fine-tunes on examples: submits the forward_backward and the optim_step of a batch together,
-/// one step ahead of the results, writes a row of metrics for each step, and saves at the end.
+/// one step ahead of the results, writes a row of metrics for each step, and saves now and then and
+/// at the end. A save stands directly behind its step, so that it holds that step and no other.
+///
+/// Begins with the first step that is not settled in `folder`, and asks for the same operations in
+/// the same order whenever it begins there.
 ///
 /// A stop ends it early: what is submitted is finished and saved, as long as `stop_grace` allows.
 ///
+/// @param backend the model as it was when that step was first submitted
 /// @param examples at least one
 /// @returns the first error of the service or of the folder
 [[nodiscard]] Result<SftOutcome> run_sft(Backend& backend, const std::vector<Example>& examples,

@@ -7,10 +7,23 @@
 using namespace tinkaf;
 using namespace tinkaf::train;
 
+namespace {
+
+const JobIdentity identity{{"--steps", "20"}};
+
+MetricsRow row(std::size_t step) {
+  auto result = MetricsRow{};
+  result.step = step;
+  result.batch.train_mean_nll = 1.5 - static_cast<double>(step);
+  return result;
+}
+
+} // namespace
+
 TEST_CASE("A run that wrote nothing leaves no folder behind", "[train][run_folder]") {
   const auto temp = test::TempFolder{};
   {
-    auto folder = RunFolder::create(temp.path() / "a" / "b");
+    auto folder = RunFolder::open(temp.path() / "a" / "b", identity);
     REQUIRE(folder);
     REQUIRE(folder->write_config("{}"));
     CHECK(std::filesystem::exists(temp.path() / "a" / "b" / "config.json"));
@@ -22,12 +35,13 @@ TEST_CASE("Rows of metrics and checkpoints stay", "[train][run_folder]") {
   const auto temp = test::TempFolder{};
   const auto run = temp.path() / "run";
   {
-    auto folder = RunFolder::create(run / "");
+    auto folder = RunFolder::open(run / "", identity);
     REQUIRE(folder);
     REQUIRE(folder->write_config(R"({"seed":1})"));
-    REQUIRE(folder->append(MetricsRow{}));
-    REQUIRE(folder->append(CheckpointRow{"final", 20, 2, true, "tinker://r/weights/final",
-                                         "tinker://r/sampler_weights/final"}));
+    REQUIRE(folder->settle(MetricsRow{}, 2));
+    REQUIRE(folder->settle(CheckpointRow{"final", 20, 2, true, "tinker://r/weights/final",
+                                         "tinker://r/sampler_weights/final"},
+                           2));
   }
   CHECK(test::read_text(run / "config.json") == "{\"seed\":1}\n");
   CHECK(test::read_text(run / "metrics.jsonl").find("{\"step\":0,") == 0);
@@ -38,10 +52,10 @@ TEST_CASE("Rows of metrics and checkpoints stay", "[train][run_folder]") {
            "\n");
 }
 
-TEST_CASE("A folder that holds a run is not written to", "[train][run_folder]") {
+TEST_CASE("A folder that holds a run without a journal is not written to", "[train][run_folder]") {
   const auto temp = test::TempFolder{};
   test::write_text(temp.path() / "metrics.jsonl", "{}\n");
-  const auto folder = RunFolder::create(temp.path());
+  const auto folder = RunFolder::open(temp.path(), identity);
   REQUIRE_FALSE(folder);
   CHECK(folder.error().code == Errc::conflict);
   CHECK(folder.error().message.find(temp.path().string()) != std::string::npos);
@@ -51,8 +65,64 @@ TEST_CASE("A folder that holds a run is not written to", "[train][run_folder]") 
 TEST_CASE("A folder that cannot be made is named with the reason", "[train][run_folder]") {
   const auto temp = test::TempFolder{};
   test::write_text(temp.path() / "file", "");
-  const auto folder = RunFolder::create(temp.path() / "file" / "run");
+  const auto folder = RunFolder::open(temp.path() / "file" / "run", identity);
   REQUIRE_FALSE(folder);
   CHECK(folder.error().code == Errc::io_error);
   CHECK(folder.error().message.find((temp.path() / "file").string() + ": ") != std::string::npos);
+}
+
+TEST_CASE("A run is there again when its folder is opened again", "[train][run_folder]") {
+  const auto temp = test::TempFolder{};
+  {
+    auto folder = RunFolder::open(temp.path(), identity);
+    REQUIRE(folder->settle(row(0), 2));
+    REQUIRE(folder->settle(row(1), 2));
+    REQUIRE(
+        folder->settle(CheckpointRow{"step_2", 2, 0, false, "tinker://r/weights/step_2", ""}, 1));
+  }
+  auto folder = RunFolder::open(temp.path(), identity);
+  REQUIRE(folder);
+  CHECK(folder->losses() == std::vector<double>{1.5, 0.5});
+  REQUIRE(folder->checkpoints().size() == 1);
+  CHECK(folder->checkpoints().front()
+        == CheckpointRow{"step_2", 2, 0, false, "tinker://r/weights/step_2", ""});
+}
+
+TEST_CASE("Files that tell another story than the journal are made anew", "[train][run_folder]") {
+  const auto temp = test::TempFolder{};
+  REQUIRE(RunFolder::open(temp.path(), identity)->settle(row(0), 2));
+  const auto metrics = test::read_text(temp.path() / "metrics.jsonl");
+  const auto spoilt = GENERATE(as<std::string>{}, "", "{\"step\":0", "ROW{\"step\":1}\n{\"st");
+  INFO(spoilt);
+  test::write_text(temp.path() / "metrics.jsonl",
+                   spoilt.starts_with("ROW") ? metrics + spoilt.substr(3) : spoilt);
+  auto folder = RunFolder::open(temp.path(), identity);
+  REQUIRE(folder);
+  CHECK(test::read_text(temp.path() / "metrics.jsonl") == metrics);
+  REQUIRE(folder->settle(row(1), 2));
+  CHECK(test::read_text(temp.path() / "metrics.jsonl") == metrics + to_json(row(1)) + "\n");
+}
+
+TEST_CASE("Rows beyond the checkpoint that a run goes back to are dropped", "[train][run_folder]") {
+  const auto temp = test::TempFolder{};
+  auto folder = RunFolder::open(temp.path(), identity);
+  for (std::size_t step : {0, 1, 2})
+    REQUIRE(folder->settle(row(step), 2));
+  REQUIRE(folder->settle(CheckpointRow{"step_1", 1, 0, false, "tinker://r/weights/step_1", ""}, 1));
+  REQUIRE(folder->settle(CheckpointRow{"step_3", 3, 0, false, "tinker://r/weights/step_3", ""}, 1));
+  REQUIRE(folder->forget(folder->checkpoints().back()));
+  REQUIRE(folder->begin({{"session-2", 0, 0}, {}, 1, "tinker://r/weights/step_1"}));
+  CHECK(folder->losses() == std::vector<double>{1.5});
+  CHECK(test::read_text(temp.path() / "metrics.jsonl") == to_json(row(0)) + "\n");
+  CHECK(folder->checkpoints().size() == 1);
+}
+
+TEST_CASE("A folder that another run works on is refused", "[train][run_folder]") {
+  const auto temp = test::TempFolder{};
+  auto first = RunFolder::open(temp.path(), identity);
+  REQUIRE(first);
+  auto second = RunFolder::open(temp.path(), identity);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == Errc::conflict);
+  CHECK(std::filesystem::exists(temp.path() / "journal.sqlite"));
 }

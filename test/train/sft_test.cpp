@@ -47,8 +47,9 @@ public:
     return pending<OptimStepResponse>(name, [] { return Result<OptimStepResponse>{}; });
   }
 
-  Pending<SaveWeightsResponse> save_state(const std::string& name) override {
-    events.push_back("state " + name);
+  Pending<SaveWeightsResponse> save_state(const std::string& name,
+                                          std::optional<std::chrono::seconds> ttl) override {
+    events.push_back((ttl ? "state for a while " : "state ") + name);
     return pending<SaveWeightsResponse>("state", [=] {
       return Result<SaveWeightsResponse>{SaveWeightsResponse{"tinker://r/weights/" + name}};
     });
@@ -101,7 +102,7 @@ struct Fixture {
   std::stop_source stop;
 
   Result<SftOutcome> run(const OnStep& on_step = {}) {
-    auto folder = RunFolder::create(run_path());
+    auto folder = RunFolder::open(run_path(), {});
     REQUIRE(folder);
     return run_sft(backend, examples, settings, *folder, on_step, stop.get_token());
   }
@@ -182,4 +183,95 @@ TEST_CASE_METHOD(Fixture, "The service's failure ends the run with its words", "
   CHECK(outcome.error().message == "out of luck");
   const auto metrics = test::read_text(run_path() / "metrics.jsonl");
   CHECK(std::count(metrics.begin(), metrics.end(), '\n') == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "A checkpoint to go on from is saved directly behind its step",
+                 "[train][sft]") {
+  settings.steps = 4;
+  settings.save_every = 2;
+  REQUIRE(run());
+  CHECK(backend.events
+        == std::vector<std::string>{
+            "fb1",     "optim1",      "fb2",           "optim2", "state for a while step_2",
+            "fb1?",    "optim1?",     "fb3",           "optim3", "fb2?",
+            "optim2?", "fb4",         "optim4",        "state?", "fb3?",
+            "optim3?", "state final", "sampler final", "fb4?",   "optim4?",
+            "state?",  "sampler?"});
+  CHECK(test::read_text(run_path() / "checkpoints.jsonl").find(R"({"name":"step_2","batch":2,)")
+        == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "A run goes on with the first step that is not settled", "[train][sft]") {
+  settings.steps = 4;
+  settings.stop_grace = std::chrono::milliseconds{0};
+  backend.answers = 4; // two steps; the third is submitted and never answered
+  REQUIRE(run([&](const MetricsRow& row) {
+    if (row.step == 1)
+      stop.request_stop();
+  }));
+  const auto before = test::read_text(run_path() / "metrics.jsonl");
+  CHECK(std::count(before.begin(), before.end(), '\n') == 2);
+  auto whole = Fixture{};
+  whole.settings = settings;
+  REQUIRE(whole.run());
+
+  backend = ScriptedBackend{};
+  stop = std::stop_source{};
+  const auto outcome = run();
+  REQUIRE(outcome);
+  CHECK(outcome->steps_done == 4);
+  CHECK(outcome->first_nll == 1.0);
+  CHECK(backend.events
+        == std::vector<std::string>{"fb1", "optim1", "fb2", "optim2", "fb1?", "optim1?",
+                                    "state final", "sampler final", "fb2?", "optim2?", "state?",
+                                    "sampler?"});
+  // The steps are those of an untroubled run: same rows of data, same learning rates.
+  CHECK(backend.learning_rates
+        == std::vector<double>{whole.backend.learning_rates.begin() + 2,
+                               whole.backend.learning_rates.end()});
+}
+
+TEST_CASE_METHOD(Fixture, "A checkpoint that was due when a run ended is the first thing saved",
+                 "[train][sft]") {
+  settings.steps = 4;
+  settings.save_every = 2;
+  settings.stop_grace = std::chrono::milliseconds{0};
+  backend.answers = 4; // two steps; their checkpoint is never answered
+  REQUIRE(run([&](const MetricsRow& row) {
+    if (row.step == 1)
+      stop.request_stop();
+  }));
+  backend = ScriptedBackend{};
+  stop = std::stop_source{};
+  REQUIRE(run());
+  REQUIRE(backend.events.size() > 2);
+  CHECK(backend.events[0] == "state for a while step_2");
+  CHECK(backend.events[1] == "fb1");
+}
+
+TEST_CASE_METHOD(Fixture, "A run that was killed while it saved for a stop saves again first",
+                 "[train][sft]") {
+  settings.steps = 4;
+  {
+    auto folder = RunFolder::open(run_path(), {});
+    REQUIRE(folder->begin({{"session", 0, 0}, {}, 0, {}}));
+    auto row = MetricsRow{};
+    REQUIRE(folder->settle(row, 0));
+    REQUIRE(folder->journal()->note({{.seq_id = 3, .type = RequestType::save_weights}}));
+  }
+  REQUIRE(run());
+  CHECK(backend.events[0] == "state step_1");
+  CHECK(backend.events[1] == "sampler step_1");
+  CHECK(backend.events[2] == "fb1");
+}
+
+TEST_CASE_METHOD(Fixture, "A run at its end asks for nothing", "[train][sft]") {
+  REQUIRE(run());
+  backend = ScriptedBackend{};
+  const auto outcome = run();
+  REQUIRE(outcome);
+  CHECK(backend.events.empty());
+  CHECK_FALSE(outcome->stopped);
+  REQUIRE(outcome->checkpoint);
+  CHECK(outcome->checkpoint->final);
 }
