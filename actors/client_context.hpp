@@ -3,6 +3,7 @@
 
 #include "actors/loss_threads.hpp"
 #include "api/client_options.hpp"
+#include "api/context_limits.hpp"
 #include "api/retry_policy.hpp"
 #include "api/sampling_policy.hpp"
 #include "messages/interfaces.hpp"
@@ -24,6 +25,9 @@ struct ClientContext {
 
   /// What the service told at start-up.
   ClientConfig config;
+
+  /// How many tokens its models take.
+  ContextLimits context_limits;
 
   RetryPolicy retry;
   std::chrono::milliseconds request_timeout{60'000};

@@ -83,6 +83,21 @@ public:
     return found != by_request_.end() ? found->second : 0;
   }
 
+  /// Asks how far a call is that is owed by `owe` or polls under the number given by `add`.
+  [[nodiscard]] caf::typed_response_promise<CallStatus> status(const PollerSupervisorActor& pollers,
+                                                               const caf::strong_actor_ptr& asker,
+                                                               std::uint64_t id) const {
+    auto answer = tinkaf::owe<CallStatus>(self_);
+    auto number = find(asker, id);
+    if (number == 0)
+      answer.deliver({});
+    else
+      self_->request(pollers, caf::infinite, atom::status_v, number)
+          .then([answer](CallStatus& status) { answer.deliver(std::move(status)); },
+                [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+    return answer.promise();
+  }
+
   /// Gives up one call.
   void cancel(const caf::strong_actor_ptr& asker, std::uint64_t id) {
     if (auto number = find(asker, id); number != 0)

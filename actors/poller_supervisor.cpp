@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/poller_supervisor.hpp"
 
+#include "api/telemetry.hpp"
 #include "api/wire/future.hpp"
 
 #include <utility>
@@ -75,7 +76,7 @@ void PollerSupervisorState::start(std::uint64_t id) {
           [this, id](const caf::error& error) {
             // Errors of CAF's own mean that the poller broke: `on_down` starts it again.
             if (is_ours(error) && jobs.contains(id))
-              take(id).answer.fail(from_caf(error));
+              fail(id, from_caf(error));
           });
 }
 
@@ -97,6 +98,16 @@ PollerSupervisorState::Entry PollerSupervisorState::take(std::uint64_t id) {
   return std::move(entry);
 }
 
+void PollerSupervisorState::fail(std::uint64_t id, Error error) {
+  auto ended = take(id);
+  if (telemetry && error.code != Errc::cancelled)
+    self->send(telemetry,
+               failed_result_report(ended.job.type, error,
+                                    std::chrono::duration_cast<std::chrono::milliseconds>(
+                                        self->clock().now() - ended.job.submitted)));
+  ended.answer.fail(std::move(error));
+}
+
 void PollerSupervisorState::on_down(const caf::down_msg& down) {
   if (auto child = by_child.find(down.source); child != by_child.end()) {
     auto id = child->second;
@@ -116,6 +127,7 @@ void PollerSupervisorState::restart(std::uint64_t id, const caf::error& reason) 
   auto& entry = found->second;
   entry.child = nullptr;
   ++entry.restarts;
+  ++restarts;
   if (!counter.note(policy, self->clock().now()))
     return give_up_all(reason);
   auto delay = policy.next_delay(entry.restarts);
@@ -123,17 +135,15 @@ void PollerSupervisorState::restart(std::uint64_t id, const caf::error& reason) 
     self->delayed_send(self, *delay, atom::restart_v, id);
     return;
   }
-  auto ended = take(id);
-  ended.answer.fail(gave_up(ended.job, ended.restarts, caf::to_string(reason)));
+  fail(id, gave_up(entry.job, entry.restarts, caf::to_string(reason)));
 }
 
 void PollerSupervisorState::give_up_all(const caf::error& reason) {
   counter.clear();
   while (!jobs.empty()) {
-    auto ended = take(jobs.begin()->first);
-    ended.answer.fail(
-        gave_up(ended.job, ended.restarts,
-                "too many pollers broke at once, the last by " + caf::to_string(reason)));
+    const auto& [id, entry] = *jobs.begin();
+    fail(id, gave_up(entry.job, entry.restarts,
+                     "too many pollers broke at once, the last by " + caf::to_string(reason)));
   }
 }
 
@@ -185,6 +195,23 @@ PollerStatuses PollerSupervisorState::statuses() const {
   return result;
 }
 
+CallStatus PollerSupervisorState::status_of(const caf::actor_addr& caller,
+                                            std::uint64_t call) const {
+  CallStatus result;
+  auto ids = by_caller.find(caller);
+  if (ids == by_caller.end())
+    return result;
+  for (auto id : ids->second) {
+    const auto& entry = jobs.at(id);
+    if (entry.job.call == call)
+      result.results.push_back({.request_id = entry.job.future.request_id,
+                                .type = entry.job.type,
+                                .queue_state = entry.queue_state,
+                                .queue_state_reason = entry.queue_state_reason});
+  }
+  return result;
+}
+
 PollerSupervisorActor::behavior_type poller_supervisor(PollerSupervisorState::SelfPointer self,
                                                        HttpActor http, PollerSettings settings,
                                                        RestartPolicy policy) {
@@ -195,6 +222,16 @@ PollerSupervisorActor::behavior_type poller_supervisor(PollerSupervisorState::Se
   return {
       [self](PollJob& job) { return self->state.add(std::move(job)); },
       [self](atom::status) { return self->state.statuses(); },
+      [self](atom::status, std::uint64_t call) {
+        return self->state.status_of(caf::actor_cast<caf::actor_addr>(self->current_sender()),
+                                     call);
+      },
+      [self](atom::report_to, const TelemetryActor& telemetry) {
+        self->state.telemetry = telemetry;
+      },
+      [self](atom::metrics, bool reset) {
+        return reset ? std::exchange(self->state.restarts, 0) : self->state.restarts;
+      },
       [self](atom::cancel, std::uint64_t call) {
         self->state.cancel(caf::actor_cast<caf::actor_addr>(self->current_sender()), call);
       },

@@ -51,7 +51,11 @@ struct PollerSupervisorState {
   /// Ends a job and its poller; the entry's answer is still to be given.
   Entry take(std::uint64_t id);
 
+  /// Ends a job with an error, and reports that.
+  void fail(std::uint64_t id, Error error);
+
   [[nodiscard]] PollerStatuses statuses() const;
+  [[nodiscard]] CallStatus status_of(const caf::actor_addr& caller, std::uint64_t call) const;
 
   SelfPointer self;
   HttpActor http;
@@ -62,6 +66,12 @@ struct PollerSupervisorState {
   std::map<caf::actor_addr, std::uint64_t> by_child;
   std::map<caf::actor_addr, std::set<std::uint64_t>> by_caller;
   std::uint64_t last_id = 0;
+
+  /// Gets reports of results that fail; invalid where nobody wants them.
+  TelemetryActor telemetry;
+
+  /// Since the last reset.
+  std::uint64_t restarts = 0;
 
   static inline const char* name = "tinkaf.poller-supervisor";
 };

@@ -112,10 +112,52 @@ void SamplingClientState::sample(SampleRequest request, bool guarded,
                              .guarded = guarded,
                              .grant = {},
                              .call = {}});
-  if (!guarded)
+  admit(id);
+}
+
+void SamplingClientState::admit(std::uint64_t id) {
+  auto* sample = find(id);
+  if (sample == nullptr) // given up meanwhile
+    return;
+  auto least = context.context_limits.least();
+  if (least && known_length(sample->request) > *least) {
+    if (!limit) {
+      unsure.push_back(id);
+      return ask_limit();
+    }
+    auto checked = *limit ? check_length(sample->request, **limit) : Result<void>{};
+    if (!checked)
+      return finish(id, fail(std::move(checked.error())));
+  }
+  if (!sample->guarded)
     return run(id);
   waiting.push_back(id);
   run_waiting();
+}
+
+void SamplingClientState::ask_limit() {
+  if (spec.base_model && !spec.model_path)
+    return on_base_model(spec.base_model);
+  if (unsure.size() > 1)
+    return;
+  auto made = rest_call(GetSampler{sampling_session_id});
+  if (!made)
+    return on_base_model({});
+  made->request.timeout = context.request_timeout;
+  self->request(context.http, caf::infinite, std::move(made->request))
+      .then(
+          [this](const HttpResponse& response) {
+            auto sampler = wire::from_json<GetSamplerResponse>(response.body);
+            auto told = response.status >= 200 && response.status < 300 && sampler;
+            on_base_model(told ? std::optional{sampler->base_model} : std::nullopt);
+          },
+          [this](const caf::error&) { on_base_model({}); });
+}
+
+void SamplingClientState::on_base_model(const std::optional<std::string>& base_model) {
+  limit = base_model ? context.context_limits.of(*base_model) : std::nullopt;
+  for (auto id : std::exchange(unsure, {}))
+    admit(id);
 }
 
 void SamplingClientState::run_waiting() {
@@ -315,6 +357,11 @@ SamplingClientActor::behavior_type sampling_client(SamplingClientState::SelfPoin
       [self](atom::get_base_model) { return self->state.get_base_model(); },
       [self](atom::cancel, std::uint64_t call) {
         self->state.calls.cancel(self->current_sender(), call);
+      },
+      [self](atom::status, std::uint64_t call) {
+        auto& client = self->state;
+        auto asker = self->current_sender(); // the promise takes it away
+        return client.calls.status(client.context.pollers, asker, call);
       },
       [self](atom::restart, std::uint64_t id) {
         if (self->state.find(id) != nullptr)

@@ -17,6 +17,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tinkaf {
 
@@ -58,6 +59,14 @@ struct SamplingClientState {
   /// Checks and queues a sample; the promise says whose call it is.
   void sample(SampleRequest request, bool guarded, const caf::response_promise& call, Done done);
 
+  /// Lets a sample wait for room once it is known to fit into the model's context.
+  void admit(std::uint64_t id);
+
+  /// Asks what the base model is, to know how many tokens it takes; then admits what waits for
+  /// that.
+  void ask_limit();
+  void on_base_model(const std::optional<std::string>& base_model);
+
   void run_waiting();
   void run(std::uint64_t id);
   void ask_gate(std::uint64_t id);
@@ -85,6 +94,12 @@ struct SamplingClientState {
   /// By the number of their call.
   std::map<std::uint64_t, Sample> samples;
   std::deque<std::uint64_t> waiting;
+
+  /// Samples that may be too long for the model: how many tokens that takes is being asked for.
+  std::vector<std::uint64_t> unsure;
+
+  /// How many tokens the model takes, if the service tells; absent until it is looked up.
+  std::optional<std::optional<std::int64_t>> limit;
   OpenCalls<SamplingClientActor::stateful_base<SamplingClientState>> calls;
 
   /// Guarded samples that run.

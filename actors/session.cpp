@@ -30,6 +30,7 @@ constexpr std::chrono::milliseconds opening_budget{10'000};
 constexpr std::chrono::milliseconds opening_try{4'000};
 
 constexpr std::chrono::milliseconds dynamic_config_timeout{10'000};
+constexpr std::chrono::milliseconds capabilities_timeout{10'000};
 constexpr std::chrono::seconds least_refresh_interval{10};
 
 constexpr auto closed_message = "the session is closed";
@@ -256,6 +257,7 @@ void SessionState::start_telemetry() {
   telemetry = self->spawn(tinkaf::telemetry, http, TelemetrySettings{.session_id = session_id});
   self->monitor(telemetry);
   self->send(http, atom::report_to_v, telemetry);
+  self->send(pollers, atom::report_to_v, telemetry);
   self->send(telemetry, TelemetryReport{.kind = TelemetryKind::session_start});
 }
 
@@ -268,13 +270,12 @@ caf::typed_response_promise<ClientMetrics> SessionState::metrics(bool reset) {
   auto answer = owe<ClientMetrics>(self);
   self->request(http, caf::infinite, atom::metrics_v, reset)
       .then(
-          [this, answer](const ClientMetrics& of_calls) {
-            self->request(pollers, caf::infinite, atom::status_v)
+          [this, answer, reset](const ClientMetrics& of_calls) {
+            self->request(pollers, caf::infinite, atom::metrics_v, reset)
                 .then(
-                    [answer, of_calls](const PollerStatuses& statuses) {
+                    [answer, of_calls](std::uint64_t restarts) {
                       auto all = of_calls;
-                      for (const auto& status : statuses)
-                        all.poller_restarts += status.restarts;
+                      all.poller_restarts = restarts;
                       answer.deliver(std::move(all));
                     },
                     [answer](const caf::error& error) { answer.fail(from_caf(error)); });
@@ -377,6 +378,7 @@ ClientContext SessionState::client_context() {
           .session = self,
           .session_id = session_id,
           .config = config,
+          .context_limits = context_limits.value_or(ContextLimits{}),
           .retry = settings.options.retry,
           .request_timeout = settings.options.request_timeout,
           .wire_format = wire_format,
@@ -450,11 +452,13 @@ caf::result<TrainingClientActor> SessionState::attach_training_client(AttachTrai
 caf::typed_response_promise<TrainingClientActor>
 SessionState::start_training_client(ModelOrigin origin, LedgerActor ledger) {
   auto answer = owe<TrainingClientActor>(self);
-  if (auto error = not_ready())
-    answer.fail(std::move(*error));
-  else
-    hand_out(answer, TrainingClientActor{self->spawn(training_client, client_context(),
-                                                     std::move(origin), std::move(ledger))});
+  with_context_limits([this, answer, origin = std::move(origin), ledger = std::move(ledger)] {
+    if (auto error = not_ready())
+      answer.fail(std::move(*error));
+    else
+      hand_out(answer, TrainingClientActor{
+                           self->spawn(training_client, client_context(), origin, ledger)});
+  });
   return answer.promise();
 }
 
@@ -466,8 +470,13 @@ SessionState::create_sampling_client(CreateSamplingClient spec) {
     return answer.promise();
   }
   auto number = spec.sampling_session_id ? 0 : next_sampling_session_seq_id++;
-  hand_out(answer, SamplingClientActor{
-                       self->spawn(sampling_client, client_context(), std::move(spec), number)});
+  with_context_limits([this, answer, spec = std::move(spec), number] {
+    if (auto error = not_ready())
+      answer.fail(std::move(*error));
+    else
+      hand_out(answer,
+               SamplingClientActor{self->spawn(sampling_client, client_context(), spec, number)});
+  });
   return answer.promise();
 }
 
@@ -495,6 +504,35 @@ caf::typed_response_promise<ServerCapabilities> SessionState::capabilities() {
           },
           [answer](const caf::error& error) { answer.fail(from_caf(error)); });
   return answer.promise();
+}
+
+void SessionState::with_context_limits(std::function<void()> go_on) {
+  if (context_limits || not_ready())
+    return go_on();
+  waiting_for_limits.push_back(std::move(go_on));
+  if (waiting_for_limits.size() > 1)
+    return;
+  auto request = call("get_server_capabilities", Endpoint::get_server_capabilities, {}).request;
+  request.timeout = std::min(request.timeout, capabilities_timeout);
+  self->request(http, caf::infinite, std::move(request))
+      .then(
+          [this](const HttpResponse& response) {
+            if (response.status < 200 || response.status >= 300)
+              return on_capabilities(
+                  fail(Errc::protocol_error, "HTTP " + std::to_string(response.status)));
+            on_capabilities(wire::from_json<ServerCapabilities>(response.body));
+          },
+          [this](const caf::error& error) { on_capabilities(fail(from_caf(error))); });
+}
+
+void SessionState::on_capabilities(const Result<ServerCapabilities>& told) {
+  context_limits = told ? ContextLimits{*told} : ContextLimits{};
+  if (!told)
+    tell(Severity::info, "lengths are not checked before sending, since the service does not tell "
+                         "how many tokens its models take: "
+                             + told.error().message);
+  for (const auto& go_on : std::exchange(waiting_for_limits, {}))
+    go_on();
 }
 
 void SessionState::on_down(const caf::down_msg& down) {

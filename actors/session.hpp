@@ -19,6 +19,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,11 @@ struct SessionState {
   caf::typed_response_promise<RestClientActor> create_rest_client();
   caf::typed_response_promise<ServerCapabilities> capabilities();
 
+  /// Goes on once it is known how many tokens the models take, or that the service does not tell.
+  /// Asks once in a session, for the first client; what waits goes on in its order.
+  void with_context_limits(std::function<void()> go_on);
+  void on_capabilities(const Result<ServerCapabilities>& told);
+
   /// Answers with a client once it is open; stops it if that fails.
   /// @tparam Opened what the client answers with when it is open
   template <class Opened = std::string, class Handle>
@@ -122,6 +128,10 @@ struct SessionState {
   DynamicConfig dynamic_config;
   bool refresh_failed = false;
   WireFormat wire_format = WireFormat::automatic;
+
+  /// How many tokens the models take; absent until the service was asked.
+  std::optional<ContextLimits> context_limits;
+  std::vector<std::function<void()>> waiting_for_limits;
   std::string session_id;
   std::vector<Owed<std::string>> openers;
   std::vector<Owed<bool>> closers;

@@ -61,7 +61,10 @@ caf::typed_response_promise<ForwardBackwardOutput>
 TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only) {
   std::uint64_t call = 0;
   auto answer = calls.owe<ForwardBackwardOutput>(context.pollers, call);
-  if (auto checked = check_batch(input); !checked) {
+  auto checked = check_batch(input);
+  if (checked)
+    checked = check_context(input.data);
+  if (!checked) {
     answer.fail(std::move(checked.error()));
     return answer.promise();
   }
@@ -93,8 +96,21 @@ caf::typed_response_promise<ForwardBackwardOutput>
 TrainingClientState::custom_loss(Batch data, CustomLossFn loss) {
   auto asker = self->current_sender(); // the promise takes it away
   auto answer = owe<ForwardBackwardOutput>(self);
-  custom_losses->start(std::move(data), std::move(loss), answer, asker);
+  if (auto checked = check_context(data); !checked)
+    answer.fail(std::move(checked.error()));
+  else
+    custom_losses->start(std::move(data), std::move(loss), answer, asker);
   return answer.promise();
+}
+
+Result<void> TrainingClientState::check_context(const Batch& data) const {
+  std::optional<std::int64_t> limit;
+  if (const auto* created = std::get_if<CreateModelRequest>(&origin))
+    limit = context.context_limits.of(created->base_model);
+  else if (const auto* loaded = std::get_if<LoadWeightsRequest>(&origin);
+           loaded != nullptr && loaded->base_model)
+    limit = context.context_limits.of(*loaded->base_model);
+  return data && limit ? check_lengths(data, *limit) : Result<void>{};
 }
 
 caf::typed_response_promise<OptimStepResponse>
@@ -256,6 +272,11 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
       [self](atom::unload) { return self->state.unload(); },
       [self](atom::cancel, std::uint64_t call) {
         self->state.calls.cancel(self->current_sender(), call);
+      },
+      [self](atom::status, std::uint64_t call) {
+        auto& client = self->state;
+        auto asker = self->current_sender(); // the promise takes it away
+        return client.calls.status(client.context.pollers, asker, call);
       },
       [self](atom::computed, std::uint64_t id, LinearLossOutcome& outcome) {
         self->state.custom_losses->on_computed(id, std::move(*outcome));

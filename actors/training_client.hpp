@@ -40,6 +40,9 @@ struct TrainingClientState {
   caf::typed_response_promise<ForwardBackwardOutput> training_pass(ForwardBackwardInput input,
                                                                    bool forward_only);
   caf::typed_response_promise<ForwardBackwardOutput> custom_loss(Batch data, CustomLossFn loss);
+
+  /// Checks that a batch fits into the model's context, if the service tells how long that is.
+  [[nodiscard]] Result<void> check_context(const Batch& data) const;
   caf::typed_response_promise<OptimStepResponse> optim_step(const AdamParams& params);
   caf::typed_response_promise<SaveWeightsResponse> save_state(std::string name,
                                                               SaveWeightsOptions options);

@@ -21,8 +21,8 @@ namespace {
 constexpr std::string_view blotted = "<redacted>";
 constexpr std::size_t longest_word = 80;
 
-constexpr std::array<std::string_view, 3> known_events{"user_error", "http_call.failed",
-                                                       "session.lost"};
+constexpr std::array<std::string_view, 4> known_events{"future.failed", "http_call.failed",
+                                                       "session.lost", "user_error"};
 constexpr std::array<std::string_view, 8> known_facts{"ambiguous",  "attempts",   "category",
                                                       "elapsed_ms", "endpoint",   "error_type",
                                                       "request_id", "status_code"};
@@ -90,6 +90,19 @@ std::string duration_text(std::chrono::microseconds time) {
                      total % 60, (time - seconds).count());
 }
 
+/// What failed, and how.
+TelemetryData facts_of(const Error& error, std::string what, std::chrono::milliseconds elapsed) {
+  TelemetryData data{{"category", to_string(error.category)},
+                     {"elapsed_ms", std::int64_t{elapsed.count()}},
+                     {"endpoint", std::move(what)},
+                     {"error_type", to_string(error.code)}};
+  if (error.http_status != 0)
+    data.emplace("status_code", std::int64_t{error.http_status});
+  if (!error.request_id.empty())
+    data.emplace("request_id", error.request_id);
+  return data;
+}
+
 /// One for all sessions of the process.
 const std::string& process_uuid() {
   static const auto uuid = make_idempotency_key();
@@ -149,17 +162,17 @@ TelemetryReport failed_call_report(std::string_view request_path, const Error& e
                          of_user || retryable ? TelemetrySeverity::warning
                                               : TelemetrySeverity::error,
                          of_user ? "user_error" : "http_call.failed",
-                         {{"ambiguous", error.ambiguous},
-                          {"attempts", std::int64_t{error.attempts}},
-                          {"category", to_string(error.category)},
-                          {"elapsed_ms", std::int64_t{elapsed.count()}},
-                          {"endpoint", endpoint_name(request_path)},
-                          {"error_type", to_string(error.code)}}};
-  if (error.http_status != 0)
-    report.data.emplace("status_code", std::int64_t{error.http_status});
-  if (!error.request_id.empty())
-    report.data.emplace("request_id", error.request_id);
+                         facts_of(error, endpoint_name(request_path), elapsed)};
+  report.data.emplace("ambiguous", error.ambiguous);
+  report.data.emplace("attempts", std::int64_t{error.attempts});
   return report;
+}
+
+TelemetryReport failed_result_report(RequestType type, const Error& error,
+                                     std::chrono::milliseconds elapsed) {
+  return {TelemetryKind::generic_event,
+          is_user_error(error) ? TelemetrySeverity::warning : TelemetrySeverity::error,
+          "future.failed", facts_of(error, to_string(type), elapsed)};
 }
 
 TelemetryReport broken_part_report(std::string_view part) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "messages/error.hpp"
+#include "messages/future.hpp"
 #include "messages/telemetry.hpp"
 
 #include <chrono>
@@ -30,6 +31,11 @@ namespace tinkaf {
 /// (408 excepted) or blames the user, else `http_call.failed`.
 [[nodiscard]] TelemetryReport failed_call_report(std::string_view request_path, const Error& error,
                                                  std::chrono::milliseconds elapsed);
+
+/// The report of an operation that the service has accepted and that has no result for good: a
+/// `future.failed`.
+[[nodiscard]] TelemetryReport failed_result_report(RequestType type, const Error& error,
+                                                   std::chrono::milliseconds elapsed);
 
 /// A part of ours broke.
 /// @param part a name of ours, for example "training_client"

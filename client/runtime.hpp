@@ -98,6 +98,21 @@ Future<T> Runtime::ask(std::string what, const Handle& whom, Args... args) {
                 self->send(client, atom::cancel_v, *call);
             });
         });
+  if constexpr (takes<Handle, CallStatus(atom::status, std::uint64_t)>)
+    state->on_status([runtime = weak_from_this(), whom = caf::actor_cast<caf::actor_addr>(whom),
+                      call, asking = std::weak_ptr<FutureState<T>>{state}] {
+      if (auto alive = runtime.lock())
+        alive->carry([whom, call, asking](caf::event_based_actor* self) {
+          if (auto client = caf::actor_cast<Handle>(whom); client && *call != 0)
+            self->request(client, caf::infinite, atom::status_v, *call)
+                .then(
+                    [asking](CallStatus& status) {
+                      if (auto waiting = asking.lock())
+                        waiting->tell(std::move(status));
+                    },
+                    [](const caf::error&) {}); // then there is nothing to say
+        });
+    });
   carry([whom, answerer, message, call](caf::event_based_actor* self) {
     if (answerer->state->ready())
       return; // given up before it was made

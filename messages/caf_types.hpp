@@ -26,6 +26,7 @@
 namespace tinkaf {
 
 struct AttachTrainingClient;
+struct CallStatus;
 struct ClientMetrics;
 struct CreateLoraTrainingClient;
 struct CreateSamplingClient;
@@ -93,6 +94,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::AdamParams))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::AttachTrainingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Batch))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CallStatus))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ClientMetrics))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateLoraTrainingClient))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateSamplingClient))
@@ -184,6 +186,7 @@ CAF_END_TYPE_ID_BLOCK(tinkaf)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AdamParams)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::AttachTrainingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CallStatus)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ClientMetrics)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateLoraTrainingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateSamplingClient)

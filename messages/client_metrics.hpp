@@ -57,7 +57,7 @@ struct ClientMetrics {
   std::uint64_t paused_polls = 0;
   std::chrono::milliseconds paused{0};
 
-  /// Restarts of the pollers of all results that are waited for now.
+  /// How often pollers that broke were started again.
   std::uint64_t poller_restarts = 0;
 
   /// Calls under way now.

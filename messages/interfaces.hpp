@@ -2,6 +2,7 @@
 #pragma once
 
 #include "messages/caf_types.hpp"
+#include "messages/call_status.hpp"
 #include "messages/client_metrics.hpp"
 #include "messages/clients.hpp"
 #include "messages/custom_loss.hpp"
@@ -118,6 +119,13 @@ using PollerSupervisorActor = caf::typed_actor<
     Handles<FutureValue(PollJob)>,
     // Tells what is being waited for.
     Handles<PollerStatuses(atom::status)>,
+    // Tells what the sender waits for under this `PollJob::call`.
+    Handles<CallStatus(atom::status, std::uint64_t)>,
+    // Reports results that fail for good.
+    Handles<void(atom::report_to, TelemetryActor)>,
+    // How often pollers were started again, those of answered jobs too; with the flag, counting
+    // starts anew.
+    Handles<std::uint64_t(atom::metrics, bool)>,
     // Gives up what the sender waits for under this `PollJob::call`; answers it with
     // `Errc::cancelled` and tells the service nothing.
     Handles<void(atom::cancel, std::uint64_t)>,
@@ -154,6 +162,8 @@ using SamplingClientActor = caf::typed_actor<
     Handles<std::string(atom::get_base_model)>,
     // Gives up the call that the sender made by the request of this id (see `call_id`).
     Handles<void(atom::cancel, std::uint64_t)>,
+    // Tells how far that call is.
+    Handles<CallStatus(atom::status, std::uint64_t)>,
     // INTERNAL: the pause before a sample is submitted again is over.
     Handles<void(atom::restart, std::uint64_t)>,
     // INTERNAL: time to see whether samples still end.
@@ -238,6 +248,8 @@ using TrainingClientActor = caf::typed_actor<
     // Gives up the call that the sender made by the request of this id (see `call_id`). Nothing is
     // sent to say so: an operation keeps its place, its number and its effect.
     Handles<void(atom::cancel, std::uint64_t)>,
+    // Tells how far that call is.
+    Handles<CallStatus(atom::status, std::uint64_t)>,
     // INTERNAL: the function of a custom loss has returned.
     Handles<void(atom::computed, std::uint64_t, LinearLossOutcome)>>;
 

@@ -142,6 +142,47 @@ TEST_CASE_METHOD(Fixture, "Those who wait are told when the supervisor ends",
   CHECK(transport->open_count() == 0);
 }
 
+TEST_CASE_METHOD(Fixture, "Restarts of answered jobs count too, until counting starts anew",
+                 "[actors][supervision][metrics]") {
+  auto answer = wait_for("req-1");
+  kill_poller();
+  pass(100ms);
+  REQUIRE(transport->answer(poll_path, test::json(200, R"({"metrics":{}})")));
+  run();
+  REQUIRE(answer->has_value());
+  auto counted = [this](bool reset) {
+    auto count = ask<std::uint64_t>(supervisor, atom::metrics_v, reset);
+    run();
+    return (*count)->value();
+  };
+  CHECK(counted(true) == 1);
+  CHECK(counted(false) == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "A caller learns how far its own calls are, and nobody else's",
+                 "[actors][supervision]") {
+  auto mine = job("req-1");
+  mine.call = 5;
+  auto first = ask<FutureValue>(supervisor, mine);
+  auto theirs = make_asker();
+  auto second = ask_as<FutureValue>(theirs, supervisor, job("req-2"));
+  run();
+  REQUIRE(transport->answer(
+      poll_path, test::json(200, R"({"type":"try_again","queue_state":"paused_capacity",)"
+                                 R"("queue_state_reason":"GPUs are out"})")));
+  run();
+  auto status = [this](const caf::actor& asker, std::uint64_t call) {
+    auto answer = ask_as<CallStatus>(asker, supervisor, atom::status_v, call);
+    run();
+    return (*answer)->value();
+  };
+  CHECK(status(asker(), 5)
+        == CallStatus{
+            {{"req-1", RequestType::optim_step, QueueState::paused_capacity, "GPUs are out"}}});
+  CHECK(status(asker(), 6) == CallStatus{});
+  CHECK(status(theirs, 5) == CallStatus{});
+}
+
 TEST_CASE("Too many restarts within the window are noticed, old ones are forgotten",
           "[actors][supervision]") {
   auto policy = RestartPolicy{.max_restarts = 2, .window = 10s};

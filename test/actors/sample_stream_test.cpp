@@ -37,6 +37,7 @@ SamplingClientActor::behavior_type owing_client(SamplingClientActor::pointer sel
       [](atom::compute_logprobs, ModelInput&) { return PromptLogprobs{}; },
       [](atom::get_base_model) { return std::string{}; },
       [](atom::cancel, std::uint64_t) {},
+      [](atom::status, std::uint64_t) { return CallStatus{}; },
       [owing](atom::restart, std::uint64_t token) {
         auto i = static_cast<Token>(token);
         owing->open.at(i).settle(owing->ends.at(i));

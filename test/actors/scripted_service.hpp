@@ -79,6 +79,7 @@ public:
   ClientConfig config;
   CreateSessionResponse created{.session_id = "session-1"};
   Result<HttpResponse> dynamic_config = json(200, "{}");
+  Result<HttpResponse> capabilities = json(200, R"({"supported_models":[]})");
   SessionSettings settings;
   std::vector<Notice> notices;
   std::map<std::string, std::string> results;
@@ -99,6 +100,8 @@ private:
       return dynamic_config;
     if (request.path == path(Endpoint::create_session))
       return json(200, wire::to_json(created));
+    if (request.path == path(Endpoint::get_server_capabilities))
+      return capabilities;
     if (request.path == path(Endpoint::create_model))
       return json(200, R"({"request_id":"create"})");
     if (request.path == path(Endpoint::create_sampling_session))

@@ -2,6 +2,7 @@
 #include "actors/telemetry.hpp"
 
 #include "actors/http_actor.hpp"
+#include "actors/poller_supervisor.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/wire/json.hpp"
@@ -180,6 +181,30 @@ TEST_CASE_METHOD(Fixture, "A call that fails for good is reported without its wo
     CHECK(sent.request.body->find("prompt") == std::string::npos);
     CHECK(sent.request.body->find("hush") == std::string::npos);
   }
+}
+
+TEST_CASE_METHOD(Fixture, "A result that fails for good is reported without its words",
+                 "[actors][telemetry]") {
+  auto supervisor = spawn(poller_supervisor, http, PollerSettings{}, RestartPolicy{});
+  caf::anon_send(supervisor, atom::report_to_v, actor);
+  reply = test::json(200, R"({"error":"my prompt with tml-hush is bad","category":"user"})");
+  auto answer = ask<FutureValue>(supervisor,
+                                 PollJob{{"req-7", {}}, RequestType::optim_step, now() - 3s, {}});
+  run();
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().message.find("my prompt") != std::string::npos);
+  reply = test::json(200, "{}");
+  pass(10s);
+  auto sent_batches = batches();
+  REQUIRE(sent_batches.size() == 1);
+  REQUIRE(sent_batches[0].events.size() == 1);
+  const auto& event = sent_batches[0].events[0];
+  CHECK(event.event_name == "future.failed");
+  for (const auto* fact : {R"("request_id":"req-7")", R"("endpoint":"OptimStep")",
+                           R"("error_type":"request_failed")", R"("elapsed_ms":3000)"})
+    CHECK(event.event_data.find(fact) != std::string::npos);
+  CHECK(event.event_data.find("prompt") == std::string::npos);
+  CHECK(event.event_data.find("hush") == std::string::npos);
 }
 
 TEST_CASE_METHOD(Fixture, "A credential does not get out, whatever it looks like",

@@ -74,3 +74,20 @@ TEST_CASE("Whose fault a failed call is decides its name and severity", "[api][t
   CHECK(report.data.at("endpoint") == TelemetryValue{"training_runs"});
   CHECK(redacted(report) == report);
 }
+
+TEST_CASE("A result that fails for good is reported without its words", "[api][telemetry]") {
+  auto report = failed_result_report(RequestType::optim_step,
+                                     {.code = Errc::request_failed,
+                                      .message = "my prompt with tml-hush",
+                                      .category = ErrorCategory::user,
+                                      .request_id = "req-7"},
+                                     5ms);
+  CHECK(report.severity == TelemetrySeverity::warning);
+  CHECK(report.data
+        == TelemetryData{{"category", "user"},
+                         {"elapsed_ms", std::int64_t{5}},
+                         {"endpoint", "OptimStep"},
+                         {"error_type", "request_failed"},
+                         {"request_id", "req-7"}});
+  CHECK(redacted(report) == report);
+}

@@ -145,7 +145,7 @@ TEST_CASE_METHOD(Fixture, "A prompt beyond the context is refused with length an
   INFO(result.error().message);
   CHECK(result.error().category == ErrorCategory::user);
   CHECK(result.error().message.find("100000") != std::string::npos);
-  CHECK_FALSE(result.error().request_id.empty());
+  CHECK(result.error().request_id.empty()); // nothing was sent
 }
 
 TEST_CASE_METHOD(Fixture, "A client knows the model below its weights", "[client][sampling]") {
