@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/courier.hpp"
 
+#include "actors/own_threads.hpp"
+
 #include <cstddef>
 
 namespace tinkaf {
@@ -12,6 +14,7 @@ caf::behavior courier(caf::event_based_actor* self) {
 caf::actor_system_config& configure_for_clients(caf::actor_system_config& config) {
   config.set("scheduler.policy", caf::atom("sharing"));
   config.set("scheduler.max-threads", std::size_t{2});
+  config.add_thread_hook<OwnThreadHook>();
   return config;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/loss_threads.hpp"
 
+#include "actors/own_threads.hpp"
+
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -29,13 +31,16 @@ public:
     count(*running_, 1);
     try {
       std::thread{[running = running_, work = std::move(job)]() mutable {
+        mark_own_thread();
         work();
         work = nullptr; // all that it refers to goes before the end is told
         count(*running, -1);
       }}.detach();
     } catch (const std::system_error& error) {
       count(*running_, -1);
-      return fail(Errc::internal, std::string{"no thread for a custom loss: "} + error.what());
+      return fail(Errc::internal,
+                  std::string{"there is no thread left for a function of the caller: "}
+                      + error.what());
     }
     return {};
   }

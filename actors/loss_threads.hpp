@@ -9,9 +9,10 @@
 
 namespace tinkaf {
 
-/// Runs the functions of custom losses off the actors' scheduler, each on a thread of its own.
+/// Runs functions of the user's off the actors' scheduler, each on a thread of its own: custom
+/// losses, and sources of samples.
 ///
-/// Shared by the clients of a session; goes with the last of them.
+/// Shared by those who use it; goes with the last of them.
 class LossThreads {
 public:
   virtual ~LossThreads() = default;

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/sample_stream.hpp"
 
+#include <caf/actor_addr.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
+
 #include <algorithm>
-#include <exception>
-#include <optional>
-#include <string>
 #include <utility>
 
 namespace tinkaf {
-
-namespace {
-
-/// The next request, nothing at the end, or what the source threw.
-Result<std::optional<SampleRequest>> draw(const SampleSource& source) {
-  try {
-    return source();
-  } catch (const std::exception& error) {
-    return fail(Errc::internal, "the source of requests threw: " + std::string{error.what()});
-  } catch (...) {
-    return fail(Errc::internal, "the source of requests threw");
-  }
-}
-
-} // namespace
 
 caf::typed_response_promise<SampleStreamNext> SampleStreamState::next() {
   auto answer = owe<SampleStreamNext>(self);
@@ -32,16 +18,21 @@ caf::typed_response_promise<SampleStreamNext> SampleStreamState::next() {
 }
 
 void SampleStreamState::fill() {
-  while (!exhausted && under_way + ended.size() < room) {
-    auto drawn = draw(source);
-    if (drawn && *drawn) {
-      start(std::move(**drawn));
-      continue;
-    }
-    exhausted = true;
-    if (!drawn)
-      ended.push_back({next_index, fail(std::move(drawn.error()))});
-  }
+  auto taken = under_way + ended.size() + drawing;
+  if (exhausted || taken >= room)
+    return;
+  drawing += room - taken;
+  source->draw(room - taken);
+}
+
+void SampleStreamState::on_drawn(Drawn drawn) {
+  --drawing;
+  if (drawn && *drawn)
+    return start(std::move(**drawn));
+  exhausted = true;
+  if (!drawn)
+    ended.push_back({next_index, fail(std::move(drawn.error()))});
+  serve();
 }
 
 void SampleStreamState::start(SampleRequest request) {
@@ -80,12 +71,19 @@ void SampleStreamState::serve() {
 }
 
 SampleStreamActor::behavior_type sample_stream(SampleStreamState::SelfPointer self,
-                                               SamplingClientActor client, SampleSource source,
+                                               SamplingClientActor client,
+                                               StoppableSampleSource source,
+                                               std::shared_ptr<LossThreads> threads,
                                                std::size_t room) {
   self->state.client = std::move(client);
-  self->state.source = std::move(source);
+  auto deliver = [address = caf::actor_cast<caf::actor_addr>(self)](Drawn drawn) {
+    if (auto stream = caf::actor_cast<SampleStreamActor>(address))
+      caf::anon_send(stream, std::make_shared<Drawn>(std::move(drawn)));
+  };
+  self->state.source.emplace(std::move(source), std::move(threads), std::move(deliver));
   self->state.room = std::max<std::size_t>(room, 1);
-  return {[self](atom::next) { return self->state.next(); }};
+  return {[self](atom::next) { return self->state.next(); },
+          [self](DrawnRequest& drawn) { self->state.on_drawn(std::move(*drawn)); }};
 }
 
 } // namespace tinkaf

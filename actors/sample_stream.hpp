@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/owed.hpp"
+#include "actors/source_reader.hpp"
 #include "messages/interfaces.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -10,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
 
 namespace tinkaf {
 
@@ -24,6 +27,7 @@ struct SampleStreamState {
 
   /// Draws requests from the source while there is room.
   void fill();
+  void on_drawn(Drawn drawn);
   void start(SampleRequest request);
   void on_end(SampleStreamItem item);
 
@@ -32,9 +36,12 @@ struct SampleStreamState {
 
   SelfPointer self;
   SamplingClientActor client;
-  SampleSource source;
+  std::optional<SourceReader> source;
   std::size_t room = 1;
   std::size_t under_way = 0;
+
+  /// Requests that the source has still to give.
+  std::size_t drawing = 0;
   std::uint64_t next_index = 0;
   bool exhausted = false;
   std::deque<SampleStreamItem> ended;
@@ -47,11 +54,11 @@ struct SampleStreamState {
 /// failed one stops no other. Begins when it is first asked for one. An exit message ends it and
 /// all that it has under way.
 ///
-/// Runs the source in its own context: spawn it detached if the source may take long. One that
-/// throws ends the stream with `Errc::internal` as its last item.
+/// A source that throws ends the stream with `Errc::internal` as its last item.
+/// @param threads where the source runs; in the actor itself if null
 /// @param room samples that may be under way or unread at a time; at least 1
-SampleStreamActor::behavior_type sample_stream(SampleStreamState::SelfPointer self,
-                                               SamplingClientActor client, SampleSource source,
-                                               std::size_t room);
+SampleStreamActor::behavior_type
+sample_stream(SampleStreamState::SelfPointer self, SamplingClientActor client,
+              StoppableSampleSource source, std::shared_ptr<LossThreads> threads, std::size_t room);
 
 } // namespace tinkaf

@@ -452,13 +452,18 @@ caf::result<TrainingClientActor> SessionState::attach_training_client(AttachTrai
 caf::typed_response_promise<TrainingClientActor>
 SessionState::start_training_client(ModelOrigin origin, LedgerActor ledger) {
   auto answer = owe<TrainingClientActor>(self);
-  with_context_limits([this, answer, origin = std::move(origin), ledger = std::move(ledger)] {
+  auto attaches = std::holds_alternative<AttachTrainingClient>(origin);
+  auto start = [this, answer, origin = std::move(origin), ledger = std::move(ledger)] {
     if (auto error = not_ready())
       answer.fail(std::move(*error));
     else
-      hand_out(answer, TrainingClientActor{
-                           self->spawn(training_client, client_context(), origin, ledger)});
-  });
+      hand_out(answer,
+               TrainingClientActor{self->spawn(training_client, client_context(), origin, ledger)});
+  };
+  if (attaches) // nothing is known of the base model
+    start();
+  else
+    with_context_limits(start);
   return answer.promise();
 }
 
@@ -628,6 +633,7 @@ Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions opti
   auto trace = TraceContext::create(options.trace);
   if (!trace)
     return fail(std::move(trace.error()));
+  notices = visible_notices(std::move(notices));
   auto transport = make_http_transport(options);
   if (!transport)
     return fail(std::move(transport.error()));

@@ -64,7 +64,7 @@ Result<RestCall> checked(Result<void> check, Make make) {
 } // namespace
 
 Result<RestCall> rest_call(const GetTrainingRun& x) {
-  return checked(check_id("training_run_id", x.training_run_id), [&] {
+  return checked(check_run_id(x.training_run_id), [&] {
     return get("get_training_run",
                run_path(x.training_run_id).query("access_scope", to_string(x.access_scope)));
   });
@@ -81,7 +81,7 @@ Result<RestCall> rest_call(const ListTrainingRuns& x) {
 }
 
 Result<RestCall> rest_call(const ListCheckpoints& x) {
-  return checked(check_id("training_run_id", x.training_run_id), [&] {
+  return checked(check_run_id(x.training_run_id), [&] {
     return get("list_checkpoints", run_path(x.training_run_id).then("checkpoints"));
   });
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tinkaf {
 
 namespace {
@@ -66,8 +68,20 @@ Result<void> check_id(std::string_view name, std::string_view id) {
   return {};
 }
 
+Result<void> check_run_id(std::string_view id) {
+  if (auto checked = check_id("training_run_id", id); !checked)
+    return checked;
+  auto odd = [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  if (std::any_of(id.begin(), id.end(), odd))
+    return fail(Errc::invalid_argument,
+                fmt::format("training_run_id is `{}`, but must be a run's id, without slashes and "
+                            "control characters, such as <session id>:train:0",
+                            id));
+  return {};
+}
+
 Result<void> check(const CheckpointRef& checkpoint) {
-  if (auto run = check_id("training_run_id", checkpoint.training_run_id); !run)
+  if (auto run = check_run_id(checkpoint.training_run_id); !run)
     return run;
   std::string_view text = checkpoint.checkpoint_id;
   if (text.empty())

@@ -47,6 +47,9 @@ private:
 /// @param name the field, for the error
 [[nodiscard]] Result<void> check_id(std::string_view name, std::string_view id);
 
+/// Checks the id of a training run, which has no slashes either; the error says what it looks like.
+[[nodiscard]] Result<void> check_run_id(std::string_view id);
+
 /// Checks both parts of a checkpoint's name; the error says what its id should look like.
 [[nodiscard]] Result<void> check(const CheckpointRef& checkpoint);
 

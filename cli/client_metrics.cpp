@@ -47,8 +47,11 @@ std::string metrics_table(const ClientMetrics& metrics) {
                         static_cast<double>(endpoint.bytes_in) / 1e3);
   }
   return text
-         + fmt::format("{} polls, {} of them in a paused queue ({:.1f} s)\n", metrics.polls,
-                       metrics.paused_polls, std::chrono::duration<double>{metrics.paused}.count());
+         + fmt::format("{} polls, {} of them in a paused queue ({:.1f} s); pollers restarted {} "
+                       "times\n",
+                       metrics.polls, metrics.paused_polls,
+                       std::chrono::duration<double>{metrics.paused}.count(),
+                       metrics.poller_restarts);
 }
 
 std::string metrics_json(const ClientMetrics& metrics) {

@@ -2,6 +2,7 @@
 #include "client/future.hpp"
 
 #include "api/wire/future.hpp"
+#include "messages/visible_text.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ std::string text_of(const std::vector<PendingResult>& results) {
   auto text = fmt::format("the service has accepted it and its queue state is {}",
                           wire::to_string(first.queue_state));
   if (!first.queue_state_reason.empty())
-    text += fmt::format(" ({})", first.queue_state_reason);
+    text += fmt::format(" ({})", visible(first.queue_state_reason));
   if (results.size() > 1)
     text += fmt::format(", {} parts are missing", results.size());
   return text;

@@ -14,7 +14,9 @@ namespace tinkaf {
 [[nodiscard]] SamplingClientActor handle(const SamplingClient& client);
 [[nodiscard]] RestClientActor handle(const RestClient& client);
 
-/// Where those actors live; others may be spawned there, and must end before the service does.
+/// Where those actors live; others may be spawned there, and must end before the service does. A
+/// thread that spawns one, or has a `caf::scoped_actor`, has to end the service itself or to end
+/// before: CAF keeps the end of an actor system waiting for it.
 [[nodiscard]] caf::actor_system& actor_system(const Service& service);
 
 } // namespace tinkaf

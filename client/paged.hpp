@@ -51,8 +51,13 @@ public:
       : fetch_(std::move(fetch)), id_(std::move(id)),
         page_size_(std::max<std::int64_t>(page_size, 2)), first_(offset), offset_(offset) {}
 
+  /// A list that cannot be walked: `next` says why.
+  explicit Paged(Error refused) : refused_(std::move(refused)) {}
+
   /// The next entry; nothing at the end.
   [[nodiscard]] Result<std::optional<T>> next() {
+    if (refused_)
+      return fail(*refused_);
     while (ready_.empty() && !ended_)
       if (auto read = read_page(); !read)
         return fail(std::move(read.error()));
@@ -122,11 +127,12 @@ private:
     barren_ = known == static_cast<std::int64_t>(entries.size()) ? barren_ + known : 0;
   }
 
+  std::optional<Error> refused_;
   Fetch fetch_;
   Id id_;
-  std::int64_t page_size_;
-  std::int64_t first_;
-  std::int64_t offset_;
+  std::int64_t page_size_ = 2;
+  std::int64_t first_ = 0;
+  std::int64_t offset_ = 0;
   std::unordered_set<std::string> seen_;
   std::deque<T> ready_;
   std::optional<std::int64_t> total_count_;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/rest_client.hpp"
 
+#include "api/rest_calls.hpp"
 #include "api/wire/rfc3339.hpp"
 #include "client/access.hpp"
+#include "messages/visible_text.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace tinkaf {
@@ -14,8 +17,16 @@ namespace {
 template <class T>
 Future<T> refused(Error error) {
   auto state = std::make_shared<FutureState<T>>("");
+  error.message = visible(error.message);
   state->set(fail(std::move(error)));
   return Future<T>{std::move(state)};
+}
+
+/// What a request is refused for before it is made.
+template <class Request>
+std::optional<Error> refusal(const Request& request) {
+  auto call = rest_call(request);
+  return call ? std::nullopt : std::optional{std::move(call.error())};
 }
 
 } // namespace
@@ -71,6 +82,8 @@ Future<TrainingRunsResponse> RestClient::list_training_runs(const ListTrainingRu
 }
 
 Paged<TrainingRun> RestClient::all_training_runs(ListTrainingRuns request) const {
+  if (auto wrong = refusal(request))
+    return Paged<TrainingRun>{std::move(*wrong)};
   auto fetch = [client = *this, request](std::int64_t limit,
                                          std::int64_t offset) mutable -> Result<Page<TrainingRun>> {
     request.limit = limit;
@@ -97,6 +110,8 @@ RestClient::list_user_checkpoints(const ListUserCheckpoints& request) const {
 }
 
 Paged<Checkpoint> RestClient::all_user_checkpoints(ListUserCheckpoints request) const {
+  if (auto wrong = refusal(request))
+    return Paged<Checkpoint>{std::move(*wrong)};
   auto fetch
       = [client = *this](std::int64_t limit, std::int64_t offset) -> Result<Page<Checkpoint>> {
     auto page = client.list_user_checkpoints({limit, offset}).get();
@@ -175,6 +190,8 @@ Future<ListSessionsResponse> RestClient::list_sessions(const ListSessions& reque
 }
 
 Paged<std::string> RestClient::all_sessions(ListSessions request) const {
+  if (auto wrong = refusal(request))
+    return Paged<std::string>{std::move(*wrong)};
   auto fetch = [client = *this, request](std::int64_t limit,
                                          std::int64_t offset) mutable -> Result<Page<std::string>> {
     request.limit = limit;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/courier.hpp"
+#include "actors/loss_threads.hpp"
 #include "actors/open_calls.hpp"
 #include "api/client_options.hpp"
 #include "client/future.hpp"
@@ -10,6 +11,7 @@
 #include "messages/operation_log.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,7 +26,8 @@ namespace tinkaf {
 
 /// An actor system with one session, and the courier that asks on behalf of plain code.
 ///
-/// Whoever holds a client holds the runtime; the last one ends it, and never is an actor.
+/// Whoever holds a client holds the runtime, and the last one ends it. If that is a function of the
+/// user's which one of our own threads lets go of, the end is left to another thread.
 class Runtime : public std::enable_shared_from_this<Runtime> {
 public:
   /// Starts the actors; the session is still to be opened.
@@ -34,7 +37,8 @@ public:
 
   explicit Runtime(NoticeSink notices);
 
-  /// Ends all actors; what is under way is answered with `Errc::cancelled`.
+  /// Ends all actors and waits for them; what is under way is answered with `Errc::cancelled`. Not
+  /// to be called on one of their threads: `start` sees to that.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -47,12 +51,22 @@ public:
   /// Starts a ledger over a log; it ends with the runtime. Null for none.
   [[nodiscard]] LedgerActor ledger(std::shared_ptr<OperationLog> log);
 
+  /// Does something on a thread that then ends, and waits for it. A thread that makes an actor
+  /// system or spawns an actor keeps CAF's logger for as long as it lasts, and CAF keeps the end of
+  /// the actor system waiting for it: done like this, any thread may end a runtime.
+  static void apart(const std::function<void()>& work);
+
   [[nodiscard]] const SessionActor& session() const noexcept {
     return session_;
   }
 
   [[nodiscard]] caf::actor_system& system() noexcept {
     return system_;
+  }
+
+  /// Where sources of samples run.
+  [[nodiscard]] const std::shared_ptr<LossThreads>& source_threads() const noexcept {
+    return source_threads_;
   }
 
 private:
@@ -74,6 +88,7 @@ private:
   void carry(CourierTask task);
 
   NoticeSink notices_;
+  std::shared_ptr<LossThreads> source_threads_;
   caf::actor_system_config config_;
   caf::actor_system system_;
   caf::actor courier_;

@@ -26,8 +26,17 @@ SamplingClient::compute_logprobs(ModelInput prompt) const {
 }
 
 SampleStream SamplingClient::sample_stream(SampleSource source, std::size_t room) const {
-  auto stream = impl_->runtime->system().spawn<caf::detached>(tinkaf::sample_stream, impl_->actor,
-                                                              std::move(source), room);
+  return sample_stream([source = std::move(source)](const std::stop_token&) { return source(); },
+                       room);
+}
+
+SampleStream SamplingClient::sample_stream(StoppableSampleSource source, std::size_t room) const {
+  auto& runtime = *impl_->runtime;
+  SampleStreamActor stream;
+  Runtime::apart([&] {
+    stream = runtime.system().spawn(tinkaf::sample_stream, impl_->actor, std::move(source),
+                                    runtime.source_threads(), room);
+  });
   return SampleStream{
       std::make_shared<const SampleStream::Impl>(impl_->runtime, std::move(stream))};
 }

@@ -30,9 +30,13 @@ public:
   [[nodiscard]] Future<std::vector<std::optional<float>>> compute_logprobs(ModelInput prompt) const;
 
   /// Samples for all requests of a source, handed out as they end.
-  /// @param source called on a thread of the stream, one call at a time, while there is room
+  /// @param source called on a thread of the stream, one call at a time, while there is room. The
+  ///   end of the stream does not wait for a call: what `source` refers to must last until it
+  ///   returns, and one that waits should take a stop token and heed it
   /// @param room samples that may be under way or unread at a time; at least 1
   [[nodiscard]] SampleStream sample_stream(SampleSource source, std::size_t room = 64) const;
+  [[nodiscard]] SampleStream sample_stream(StoppableSampleSource source,
+                                           std::size_t room = 64) const;
 
   /// The name of the model below the weights.
   [[nodiscard]] Future<std::string> get_base_model() const;

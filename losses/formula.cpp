@@ -16,7 +16,7 @@ tl::unexpected<Error> refuse(std::string message) {
 }
 
 tl::unexpected<Error> given_up() {
-  return fail(Errc::cancelled, "custom loss: the call was given up");
+  return fail(Errc::cancelled, "the call was given up");
 }
 
 /// The logprobs of a batch on a tape.
@@ -27,12 +27,12 @@ struct Logprobs {
 
 Result<Logprobs> put_on(Tape& tape, const CustomLossInput& input) {
   if (input.logprobs.size() != input.data.size())
-    return refuse(fmt::format("custom loss: there are logprobs of {} datums for {}",
-                              input.logprobs.size(), input.data.size()));
+    return refuse(fmt::format("there are logprobs of {} datums for {}", input.logprobs.size(),
+                              input.data.size()));
   Logprobs out;
   for (std::size_t i = 0; i < input.logprobs.size(); ++i) {
     const auto& tensor = input.logprobs[i];
-    const auto name = fmt::format("custom loss: logprobs of data[{}]", i);
+    const auto name = fmt::format("logprobs of data[{}]", i);
     if (tensor.floats() == nullptr || tensor.sparse)
       return refuse(fmt::format("{}: is no dense float32 tensor", name));
     const auto rows_of_several = tensor.shape && tensor.shape->size() == 2;
@@ -73,7 +73,7 @@ Result<TensorData> gradient_of(const Var& slope, const TensorData& logprobs, std
   const auto values = slope.values();
   std::vector<float> out(values.begin(), values.end());
   if (const auto bad = first_not_finite(out); bad < out.size())
-    return refuse(fmt::format("custom loss: its gradient by logprobs[{}] of data[{}] is {}, but "
+    return refuse(fmt::format("its gradient by logprobs[{}] of data[{}] is {}, but "
                               "must be finite in float32",
                               bad, datum, values[bad]));
   return TensorData{.data = std::move(out), .shape = logprobs.shape};
@@ -82,7 +82,7 @@ Result<TensorData> gradient_of(const Var& slope, const TensorData& logprobs, std
 Result<CustomLossValue> evaluate(const Formula& formula, const Fields& fields,
                                  const CustomLossInput& input) {
   if (!formula)
-    return refuse("custom loss: there is no formula");
+    return refuse("there is no formula");
   Tape tape;
   const auto logprobs = put_on(tape, input);
   if (!logprobs)
@@ -98,8 +98,8 @@ Result<CustomLossValue> evaluate(const Formula& formula, const Fields& fields,
   CustomLossValue out{.loss = value.loss.value()};
   const auto slopes = gradients(value.loss, logprobs->variables);
   if (!std::isfinite(out.loss))
-    return refuse(fmt::format("custom loss: the loss is {}, but must be finite{}", out.loss,
-                              suspect(*logprobs, slopes)));
+    return refuse(
+        fmt::format("the loss is {}, but must be finite{}", out.loss, suspect(*logprobs, slopes)));
   out.gradients.reserve(slopes.size());
   for (std::size_t i = 0; i < slopes.size(); ++i) {
     auto gradient = gradient_of(slopes[i], input.logprobs[i], i);
@@ -158,9 +158,9 @@ CustomLossFn custom_loss(Formula formula, Fields fields) {
     } catch (const std::exception& thrown) {
       if (input.stop.stop_requested())
         return given_up();
-      return refuse(fmt::format("custom loss: {}", thrown.what()));
+      return refuse(thrown.what());
     } catch (...) {
-      return refuse("custom loss: it threw something that is no std::exception");
+      return refuse("it threw something that is no std::exception");
     }
   };
 }

@@ -4,6 +4,7 @@
 #include "messages/custom_loss.hpp"
 #include "messages/error.hpp"
 #include "messages/future.hpp"
+#include "messages/visible_text.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
@@ -56,6 +57,10 @@ using CredentialOutcome = std::shared_ptr<Result<Secret>>;
 /// How one HTTP exchange ended; shared, since it travels from the HTTP thread to an actor.
 using HttpOutcome = std::shared_ptr<Result<HttpResponse>>;
 
+/// What a source of samples gave: a request, nothing at its end, or an error; shared, since it
+/// travels from the source's thread to an actor.
+using DrawnRequest = std::shared_ptr<Result<std::optional<SampleRequest>>>;
+
 /// What came of a custom loss; shared, since it travels from its thread to an actor.
 using LinearLossOutcome = std::shared_ptr<Result<LinearLoss>>;
 
@@ -101,6 +106,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CreateTrainingClientFromState))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CredentialOutcome))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::CustomLossFn))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::DrawnRequest))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::Error))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardInput))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ForwardBackwardOutput))
@@ -193,6 +199,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateSamplingClient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CreateTrainingClientFromState)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CredentialOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::CustomLossFn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::DrawnRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::Error)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardInput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ForwardBackwardOutput)
@@ -226,8 +233,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::UnloadModelResponse)
 
 namespace tinkaf {
 
-/// Our errors as CAF carries them; every field travels along.
+/// Our errors as CAF carries them; every field travels along, texts made `visible`.
 [[nodiscard]] inline caf::error to_caf(Error error) {
+  error.message = visible(error.message);
+  error.request_id = visible(error.request_id);
   auto code = static_cast<std::uint8_t>(error.code);
   return {code, caf::atom("tinkaf"), caf::make_message(std::move(error))};
 }

@@ -47,7 +47,9 @@ struct EndpointMetrics {
 struct ClientMetrics {
   std::chrono::milliseconds period{0};
 
-  /// By a name such as "optim_step" or "retrieve_future".
+  /// By a name such as "optim_step". An operation is called twice over: its submission under its
+  /// own name, which the service answers at once, and the polls for its result, those of all
+  /// operations together, under "retrieve_future".
   std::map<std::string, EndpointMetrics> endpoints;
 
   /// Polls that have come back.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "messages/error.hpp"
 
+#include "messages/visible_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,9 +132,9 @@ Errc errc_from_http_status(int status) noexcept {
 }
 
 std::string to_string(const Error& error) {
-  auto text = fmt::format("{}: {}", to_string(error.code), error.message);
+  auto text = fmt::format("{}: {}", to_string(error.code), visible(error.message));
   if (!error.request_id.empty())
-    text += fmt::format(" [request {}]", error.request_id);
+    text += fmt::format(" [request {}]", visible(error.request_id));
   if (error.http_status != 0)
     text += fmt::format(" [HTTP {}]", error.http_status);
   if (error.attempts > 1)

@@ -172,7 +172,9 @@ using SamplingClientActor = caf::typed_actor<
 /// Draws samples for a source of requests, some at a time; see `sample_stream`.
 using SampleStreamActor = caf::typed_actor<
     // The next sample that has ended, in the order in which they end; an empty one behind the last.
-    Handles<SampleStreamNext(atom::next)>>;
+    Handles<SampleStreamNext(atom::next)>,
+    // INTERNAL: what the source has given.
+    Handles<void(DrawnRequest)>>;
 
 /// Reads and manages what the service keeps: runs, checkpoints, sessions, usage. Needs no session.
 /// Arguments are checked before anything is sent.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/visible_text.hpp"
+
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace tinkaf {
 
@@ -24,6 +27,15 @@ struct Notice {
 
 /// Takes notices; called from any thread, must not block.
 using NoticeSink = std::function<void(const Notice&)>;
+
+/// Passes notices on with their text made `visible`.
+[[nodiscard]] inline NoticeSink visible_notices(NoticeSink sink) {
+  if (!sink)
+    return {};
+  return [sink = std::move(sink)](const Notice& notice) {
+    sink({notice.severity, visible(notice.text)});
+  };
+}
 
 /// Writes warnings and errors to the standard error output, a line each.
 [[nodiscard]] inline NoticeSink notices_to_stderr() {

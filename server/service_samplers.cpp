@@ -28,8 +28,9 @@ Result<CheckpointNames::Hold> ServiceCore::take_name(const TinkerPath& path, boo
   if (!overwrite && state->info(path, wall_now()))
     return fail(Errc::conflict,
                 fmt::format("path: the checkpoint `{}` of the model `{}` exists already; choose "
-                            "another name, or overwrite it",
-                            path.name, path.training_run_id));
+                            "another name{}",
+                            path.name, path.training_run_id,
+                            path.kind == CheckpointKind::training ? ", or set `overwrite`" : ""));
   auto hold = names_.take(path);
   if (!hold && !overwrite)
     return fail(Errc::conflict,

@@ -50,7 +50,9 @@ SamplingClientActor::behavior_type owing_client(SamplingClientActor::pointer sel
 struct Fixture : test::ActorFixture {
   void open(SampleSource source, std::size_t room) {
     client = spawn(owing_client, owing);
-    stream = spawn(sample_stream, client, std::move(source), room);
+    stream = spawn(sample_stream, client,
+                   StoppableSampleSource{[source](const std::stop_token&) { return source(); }},
+                   nullptr, room);
   }
 
   test::Answer<SampleStreamNext> next() {
@@ -179,8 +181,8 @@ TEST_CASE_METHOD(test::ServiceFixture, "A stream that ends gives up what it has 
   std::uint64_t drawn = 0;
   auto stream = spawn(
       sample_stream, (*client)->value(),
-      SampleSource{[&drawn]() -> std::optional<SampleRequest> { return request_for(drawn++); }},
-      std::size_t{3});
+      StoppableSampleSource{[&drawn](const std::stop_token&) { return request_for(drawn++); }},
+      nullptr, std::size_t{3});
   auto next = ask<SampleStreamNext>(stream, atom::next_v);
   run();
   CHECK(drawn == 3);

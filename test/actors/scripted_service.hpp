@@ -84,6 +84,9 @@ public:
   std::vector<Notice> notices;
   std::map<std::string, std::string> results;
 
+  /// What requests to other paths are answered, by the beginning of the path.
+  std::map<std::string, Result<HttpResponse>> replies;
+
   /// Requests whose results the service has dropped.
   std::set<std::string> expired;
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>(
@@ -117,6 +120,9 @@ private:
           return json(200, body);
       return json(200, R"({"type":"try_again"})");
     }
+    for (const auto& [beginning, reply] : replies)
+      if (request.path.starts_with(beginning))
+        return reply;
     return std::nullopt;
   }
 };

@@ -89,13 +89,17 @@ TEST_CASE("Only calls that change something carry an idempotency key", "[api][re
 TEST_CASE("No id leaves its place in the path", "[api][rest]") {
   CHECK(line(GetSession{"a/../../b?x=1#y"})
         == "GET /api/v1/sessions/a%2F..%2F..%2Fb%3Fx%3D1%23y?access_scope=owned");
-  CHECK(line(ListCheckpoints{"a%2Fb\r\n"})
-        == "GET /api/v1/training_runs/a%252Fb%0D%0A/checkpoints");
+  CHECK(line(ListCheckpoints{"a%2Fb c"}) == "GET /api/v1/training_runs/a%252Fb%20c/checkpoints");
   CHECK(line(GetSampler{"\xC3\xA4"}) == "GET /api/v1/samplers/%C3%A4");
   CHECK(
       line(ListTrainingRuns{1, 0, AccessScope::owned, "p&limit=9"})
       == "GET /api/v1/training_runs?limit=1&offset=0&access_scope=owned&project_id=p%26limit%3D9");
   CHECK(refusal(GetSession{".."}) == "session_id is `..`, which is no id");
+  for (const auto* odd : {"a/b", "a/../../b", "tinker://run-1/weights/a", "a\r\nb"}) {
+    auto text = refusal(GetTrainingRun{odd});
+    CHECK(text.find("training_run_id is `" + std::string{odd} + "`, but must be a run's id") == 0);
+    CHECK(text.find("<session id>:train:0") != std::string::npos);
+  }
   CHECK(refusal(DeleteCheckpoint{{"r", "weights/.."}})
         == "the name in checkpoint_id is `..`, which is no id");
 }

@@ -175,6 +175,19 @@ TEST_CASE_METHOD(Fixture, "What the service does not know is told by name",
                  "[client][rest][errors]") {
   auto client = rest();
   CHECK(client.get_training_run("nobody").get(limit).error().code == Errc::not_found);
+  auto odd = client.get_training_run("a/\x1b[2J").get(limit);
+  CHECK(odd.error().code == Errc::invalid_argument);
+  CHECK(odd.error().message.find("training_run_id is `a/\\x1b[2J`") == 0);
+  for (auto size : {0, -1}) {
+    for (const auto& error : {client.all_training_runs({.limit = size}).next().error(),
+                              client.all_user_checkpoints({.limit = size}).next().error(),
+                              client.all_sessions({.limit = size}).all().error(),
+                              client.list_training_runs({.limit = size}).get(limit).error()}) {
+      CHECK(error.code == Errc::invalid_argument);
+      CHECK(error.message.find("limit is " + std::to_string(size)) == 0);
+      CHECK(error.request_id.empty()); // nothing was sent
+    }
+  }
   CHECK(client.get_sampler("nobody").get(limit).error().code == Errc::not_found);
   auto missing = client
                      .download_checkpoint(

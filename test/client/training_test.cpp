@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/training_client.hpp"
+#include "losses/formula.hpp"
 #include "test/client/local_service.hpp"
 
 #include <cmath>
@@ -249,4 +250,27 @@ TEST_CASE_METHOD(Fixture, "A checkpoint is loaded on the base that is asked for"
   auto wrong = service.create_training_client_from_state("tinker://run/sampler_weights/one");
   REQUIRE_FALSE(wrong.has_value());
   CHECK(wrong.error().message.find("to sample from") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "A save to sample from under a taken name is told to take another",
+                 "[client][training][errors]") {
+  auto client = train(connect());
+  REQUIRE(client.save_weights_for_sampler("a").get(limit).has_value());
+  auto again = client.save_weights_for_sampler("a").get(limit);
+  REQUIRE_FALSE(again.has_value());
+  INFO(again.error().message);
+  CHECK(again.error().code == Errc::conflict);
+  CHECK(again.error().message.find("another name") != std::string::npos);
+  CHECK(again.error().message.find("overwrite") == std::string::npos); // it knows no such thing
+  REQUIRE(client.save_state("a").get(limit).has_value());
+  auto state = client.save_state("a").get(limit);
+  REQUIRE_FALSE(state.has_value());
+  CHECK(state.error().message.find("`overwrite`") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "A formula that fails is told in one breath", "[client][custom_loss]") {
+  auto client = train(connect());
+  auto failed = client.forward_backward_custom(batch(), losses::custom_loss({})).get(limit);
+  REQUIRE_FALSE(failed.has_value());
+  CHECK(failed.error().message == "the custom loss failed: there is no formula");
 }
