@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
+#include <system_error>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -97,11 +97,16 @@ std::optional<int> Child::wait(std::chrono::milliseconds limit) {
   return code_;
 }
 
-std::size_t Child::descriptors() const {
+Child::Descriptors Child::descriptors() const {
+  auto found = Descriptors{};
   auto failed = std::error_code{};
   const auto folder = std::filesystem::path{"/proc"} / std::to_string(pid_) / "fd";
-  const auto all = std::filesystem::directory_iterator{folder, failed};
-  return failed ? 0 : static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  for (const auto& entry : std::filesystem::directory_iterator{folder, failed}) {
+    ++found.all;
+    const auto what = std::filesystem::read_symlink(entry.path(), failed).string();
+    found.sockets += what.starts_with("socket:") ? 1 : 0;
+  }
+  return found;
 }
 
 std::size_t Child::memory() const {

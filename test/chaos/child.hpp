@@ -44,8 +44,13 @@ public:
   /// The exit code, 128 + the signal that ended it; nothing if it still runs when `limit` is over.
   [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit);
 
-  /// Descriptors that it holds.
-  [[nodiscard]] std::size_t descriptors() const;
+  /// What it holds open.
+  struct Descriptors {
+    std::size_t sockets = 0;
+    std::size_t all = 0;
+  };
+
+  [[nodiscard]] Descriptors descriptors() const;
 
   /// Memory that it has, in KiB.
   [[nodiscard]] std::size_t memory() const;

@@ -17,6 +17,8 @@ namespace {
 /// which each trial makes one, takes another 14 MiB.
 constexpr std::size_t kept_memory = 320 * 1'024;
 
+constexpr std::size_t kept_files = 16;
+
 } // namespace
 
 Served::Served(std::filesystem::path program, std::filesystem::path folder)
@@ -59,7 +61,7 @@ void Served::renew() {
 
 bool Served::let_go() {
   for (auto tries = 0; tries < 500; ++tries) {
-    if (child_->descriptors() <= descriptors_)
+    if (child_->descriptors().sockets <= descriptors_.sockets)
       return true;
     std::this_thread::sleep_for(10ms);
   }
@@ -68,7 +70,7 @@ bool Served::let_go() {
 
 bool Served::shrinks() {
   for (auto tries = 0; tries < 150; ++tries) {
-    if (growth() <= kept_memory)
+    if (growth() <= kept_memory && child_->descriptors().all <= descriptors_.all + kept_files)
       return true;
     std::this_thread::sleep_for(100ms);
   }

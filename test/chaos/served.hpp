@@ -30,14 +30,14 @@ public:
     return folder_ / "state";
   }
 
-  /// Whether it has come back to the descriptors that it had when it was ready; waits for a while.
+  /// Whether it has come back to the sockets that it had when it was ready; waits for a while.
   [[nodiscard]] bool let_go();
 
   /// Memory in KiB, beyond what it had when it was ready.
   [[nodiscard]] std::size_t growth() const;
 
-  /// Whether it has given back the memory of sessions that have expired, but for what an allocator
-  /// keeps; waits until they have.
+  /// Whether it has given back memory and descriptors of sessions that have expired, but for what
+  /// is kept in bounds; waits until they have.
   [[nodiscard]] bool shrinks();
 
 private:
@@ -45,7 +45,7 @@ private:
   std::filesystem::path folder_;
   std::unique_ptr<Child> child_;
   std::uint16_t port_ = 0;
-  std::size_t descriptors_ = 0;
+  Child::Descriptors descriptors_;
   std::size_t memory_ = 0;
 };
 

@@ -119,7 +119,8 @@ TrialResult Trials::run(const Schedule& schedule) {
   if (++trials_ % trials_of_a_folder == 0) {
     if (!server_.shrinks())
       judge(Verdict::leaked,
-            fmt::format("the server keeps {} KiB of sessions that have expired", server_.growth()));
+            fmt::format("the server keeps {} KiB or files of sessions that have expired",
+                        server_.growth()));
     server_.renew();
   }
   if (result.verdict == Verdict::good) {
