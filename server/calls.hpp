@@ -19,6 +19,34 @@ HttpReply telemetry(ServiceCore& core, const HttpCall& call);
 HttpReply create_session(ServiceCore& core, const HttpCall& call);
 HttpReply session_heartbeat(ServiceCore& core, const HttpCall& call);
 
+// Parts of calls that are also read from the journal.
+
+/// An operation of that type. @pre `type` is one of an operation of a model
+[[nodiscard]] Result<Submission> read_submission(RequestType type, const HttpCall& call);
+
+/// How the model comes to be that a call of the type (create_model or load_weights) asks for.
+/// @returns as the call is refused
+[[nodiscard]] Result<Origin> read_origin(ServiceCore& core, RequestType type,
+                                         const std::string& body);
+
+/// What a sample is drawn from.
+[[nodiscard]] Result<std::shared_ptr<Sampler>> find_sampler(ServiceCore& core,
+                                                            const AsampleRequest& request);
+
+/// Reads an operation and hands it to the core.
+HttpReply submit(ServiceCore& core, RequestType type, const HttpCall& call);
+
+// The ways of `read_submission`: training_calls.cpp, checkpoint_calls.cpp
+[[nodiscard]] Result<Submission> read_pass(const HttpCall& call, bool forward_only);
+[[nodiscard]] Result<Submission> read_optim_step(const HttpCall& call);
+[[nodiscard]] Result<Submission> read_save_weights(const HttpCall& call);
+[[nodiscard]] Result<Submission> read_save_weights_for_sampler(const HttpCall& call);
+[[nodiscard]] Result<Submission> read_load_weights(const HttpCall& call);
+
+// The ways of `read_origin`: training_calls.cpp, checkpoint_calls.cpp
+[[nodiscard]] Result<Origin> created(ServiceCore& core, const CreateModelRequest& request);
+[[nodiscard]] Result<Origin> loaded(ServiceCore& core, const LoadWeightsRequest& request);
+
 // training_calls.cpp
 HttpReply create_model(ServiceCore& core, const HttpCall& call);
 HttpReply get_info(ServiceCore& core, const HttpCall& call);

@@ -14,8 +14,6 @@ namespace tinkaf::server::calls {
 
 namespace {
 
-using Operation = ServiceCore::Operation;
-
 /// A save under a name, which is held from the moment when the operation is accepted.
 Operation save_as(ServiceCore& core, const TinkerPath& path,
                   const std::optional<std::int64_t>& ttl_seconds, bool overwrite,
@@ -67,16 +65,19 @@ Operation snapshot_as(ServiceCore& core, const Model& owner, std::int64_t number
                       const std::string& digest) {
   auto id = SessionTable::id_of(owner.session_id, SessionTable::Kind::sampler, number);
   return {
-      .compute = [&core, id](Model& model, const std::stop_token&) -> Result<FutureValue> {
-        const auto weights = core.state->new_weights();
+      .compute
+      = [&core, id, number, digest](Model& model, const std::stop_token&) -> Result<FutureValue> {
+        const auto weights = core.sampler_weights(model.session_id, number);
         if (auto saved = model.trained->save(*weights, false); !saved)
           return fail(std::move(saved.error()));
         core.snapshots.put(weights, model.trained->snapshot());
-        if (!core.add_claimed({.id = id,
-                               .session_id = model.session_id,
-                               .trainer = model.trainer,
-                               .weights = weights}))
-          return fail(Errc::cancelled, "the session has ended");
+        if (auto added = core.add_claimed(number, digest,
+                                          {.id = id,
+                                           .session_id = model.session_id,
+                                           .trainer = model.trainer,
+                                           .weights = weights});
+            !added)
+          return fail(std::move(added.error()));
         return SaveWeightsForSamplerResponse{.sampling_session_id = id};
       },
       .reserve = [&core, session = owner.session_id, number,
@@ -134,26 +135,12 @@ HttpReply create_by_load(ServiceCore& core, const LoadWeightsRequest& request) {
                             "`session_id` and `model_seq_id` (at least 0)");
   if (auto known = core.touch(*request.session_id); !known)
     return error_reply(known.error());
-  const auto from = core.checkpoint(request.path, CheckpointKind::training);
-  if (!from)
-    return error_reply(from.error());
-  const auto& base_model = from->info.base_model;
-  if (request.base_model && *request.base_model != base_model)
-    return error_reply(400, fmt::format("base_model: is `{}`, but {} belongs to `{}`",
-                                        *request.base_model, request.path, base_model));
-  const auto trainer = core.trainer(base_model);
-  if (!trainer)
-    return error_reply(trainer.error());
+  auto origin = loaded(core, request);
+  if (!origin)
+    return error_reply(origin.error());
   return core.add_model(*request.session_id, *request.model_seq_id,
-                        digest_of("load_weights", wire::to_json(request)),
-                        {.trainer = *trainer,
-                         .config = from->info.lora_config,
-                         .user_metadata = request.user_metadata,
-                         .make = [weights = from->weights, optimizer = request.optimizer](
-                                     Trainer& base) { return base.load(*weights, optimizer); },
-                         .result = [text = request.path](const std::string& id) -> FutureValue {
-                           return LoadWeightsResponse{.path = text, .model_id = id};
-                         }});
+                        digest_of("load_weights", wire::to_json(request)), std::move(*origin),
+                        wire::to_json(request));
 }
 
 Result<Operation> checked_load(ServiceCore& core, const LoadWeightsRequest& request) {
@@ -171,42 +158,84 @@ Result<Operation> checked_load(ServiceCore& core, const LoadWeightsRequest& requ
 
 } // namespace
 
-HttpReply save_weights(ServiceCore& core, const HttpCall& call) {
+Result<Origin> loaded(ServiceCore& core, const LoadWeightsRequest& request) {
+  const auto from = core.checkpoint(request.path, CheckpointKind::training);
+  if (!from)
+    return fail(from.error());
+  const auto& base_model = from->info.base_model;
+  if (request.base_model && *request.base_model != base_model)
+    return fail(Errc::invalid_argument, fmt::format("base_model: is `{}`, but {} belongs to `{}`",
+                                                    *request.base_model, request.path, base_model));
+  auto trainer = core.trainer(base_model);
+  if (!trainer)
+    return fail(std::move(trainer.error()));
+  return Origin{.type = RequestType::load_weights,
+                .trainer = std::move(*trainer),
+                .config = from->info.lora_config,
+                .user_metadata = request.user_metadata,
+                .make = [weights = from->weights, optimizer = request.optimizer](
+                            Trainer& base) { return base.load(*weights, optimizer); },
+                .result = [text = request.path](const std::string& id) -> FutureValue {
+                  return LoadWeightsResponse{.path = text, .model_id = id};
+                }};
+}
+
+Result<Submission> read_save_weights(const HttpCall& call) {
   const auto request = wire::from_json<SaveWeightsRequest>(call.body);
   if (!request)
-    return refuse_unread(core, call, request.error());
-  const auto model = core.model(request->model_id);
-  if (!model)
-    return error_reply(model.error());
-  const auto name = request->path.value_or(request->seq_id ? fmt::format("seq{}", *request->seq_id)
-                                                           : core.name_of_save(**model));
-  return core.submit(*model, request->seq_id, digest_of("save_weights", wire::to_json(*request)),
-                     checked_save(core, *request, name));
+    return fail(request.error());
+  return Submission{.model_id = request->model_id,
+                    .seq_id = request->seq_id,
+                    .digest = digest_of("save_weights", wire::to_json(*request)),
+                    .type = RequestType::save_weights,
+                    .check = [request = *request](ServiceCore& core, Model& model) {
+                      return checked_save(core, request,
+                                          request.path.value_or(
+                                              request.seq_id ? fmt::format("seq{}", *request.seq_id)
+                                                             : core.name_of_save(model)));
+                    }};
+}
+
+Result<Submission> read_save_weights_for_sampler(const HttpCall& call) {
+  const auto request = wire::from_json<SaveWeightsForSamplerRequest>(call.body);
+  if (!request)
+    return fail(request.error());
+  const auto digest = digest_of("save_weights_for_sampler", wire::to_json(*request));
+  return Submission{.model_id = request->model_id,
+                    .seq_id = request->seq_id,
+                    .digest = digest,
+                    .type = RequestType::save_weights_for_sampler,
+                    .check = [request = *request, digest](ServiceCore& core, Model& model) {
+                      return checked_save(core, request, model, digest);
+                    }};
+}
+
+Result<Submission> read_load_weights(const HttpCall& call) {
+  const auto request = wire::from_json<LoadWeightsRequest>(call.body);
+  if (!request)
+    return fail(request.error());
+  return Submission{.model_id = request->model_id.value_or(std::string{}),
+                    .seq_id = request->seq_id,
+                    .digest = digest_of("load_weights", wire::to_json(*request)),
+                    .type = RequestType::load_weights,
+                    .check = [request = *request](ServiceCore& core, Model&) {
+                      return checked_load(core, request);
+                    }};
+}
+
+HttpReply save_weights(ServiceCore& core, const HttpCall& call) {
+  return submit(core, RequestType::save_weights, call);
 }
 
 HttpReply save_weights_for_sampler(ServiceCore& core, const HttpCall& call) {
-  const auto request = wire::from_json<SaveWeightsForSamplerRequest>(call.body);
-  if (!request)
-    return refuse_unread(core, call, request.error());
-  const auto model = core.model(request->model_id);
-  if (!model)
-    return error_reply(model.error());
-  const auto digest = digest_of("save_weights_for_sampler", wire::to_json(*request));
-  return core.submit(*model, request->seq_id, digest,
-                     checked_save(core, *request, **model, digest));
+  return submit(core, RequestType::save_weights_for_sampler, call);
 }
 
 HttpReply load_weights(ServiceCore& core, const HttpCall& call) {
   const auto request = wire::from_json<LoadWeightsRequest>(call.body);
-  if (!request)
-    return refuse_unread(core, call, request.error());
-  if (!request->model_id)
+  if (request && !request->model_id)
     return create_by_load(core, *request);
-  const auto model = core.model(*request->model_id);
-  if (!model)
-    return error_reply(model.error());
-  return core.submit(*model, request->seq_id, digest_of("load_weights", wire::to_json(*request)),
-                     checked_load(core, *request));
+  return submit(core, RequestType::load_weights, call);
 }
 
 HttpReply weights_info(ServiceCore& core, const HttpCall& call) {

@@ -3,6 +3,7 @@
 
 #include "api/wire/future.hpp"
 #include "server/ids.hpp"
+#include "server/journal/records.hpp"
 #include "server/replies.hpp"
 
 #include <fmt/format.h>
@@ -28,19 +29,78 @@ HttpReply encoded(const FuturePoll& poll, const std::string& request_id,
           .body = std::make_shared<const std::string>(std::move(body->body))};
 }
 
+/// The `Accept` of the form in which a result is logged: one that loses nothing.
+const char* stored_as(RequestType type) {
+  const bool tensors = type == RequestType::forward || type == RequestType::forward_backward
+                       || type == RequestType::sample;
+  return tensors ? "application/x-protobuf" : "application/json";
+}
+
 std::size_t size_of(const HttpReply& reply) {
   return reply.body ? reply.body->size() : 0;
 }
 
 } // namespace
 
-FutureStore::FutureStore(const ServerLimits& limits) : limits_(limits), prefix_(make_uuid()) {}
+FutureStore::FutureStore(const ServerLimits& limits, std::function<Timestamp()> wall)
+    : limits_(limits), wall_(std::move(wall)), prefix_(make_uuid()) {}
 
-std::string FutureStore::open() {
+std::string FutureStore::open(RequestType type, std::shared_ptr<RecordLog> log) {
   const std::lock_guard lock{mutex_};
   auto id = fmt::format("{}:{}", prefix_, ++count_);
-  futures_[id];
+  auto& future = futures_[id];
+  future.type = type;
+  future.log = std::move(log);
   return id;
+}
+
+void FutureStore::drop(const std::string& request_id) {
+  const std::lock_guard lock{mutex_};
+  futures_.erase(request_id);
+}
+
+void FutureStore::restore_pending(const std::string& request_id, RequestType type,
+                                  std::shared_ptr<RecordLog> log) {
+  const std::lock_guard lock{mutex_};
+  auto& future = futures_[request_id];
+  future.type = type;
+  future.log = std::move(log);
+}
+
+void FutureStore::restore(const std::string& request_id, FuturePoll result, TimePoint finished,
+                          std::optional<TimePoint> delivered, std::size_t bytes,
+                          std::shared_ptr<RecordLog> log) {
+  const std::lock_guard lock{mutex_};
+  auto& future = futures_[request_id];
+  future.log = std::move(log);
+  future.outcome = std::make_shared<Outcome>();
+  future.outcome->poll = std::move(result);
+  future.finished = finished;
+  future.delivered = delivered;
+  if (!delivered)
+    return;
+  future.bytes = bytes;
+  delivered_.push_back(request_id);
+  delivered_bytes_ += bytes;
+}
+
+void FutureStore::restore_expired(const std::string& request_id, TimePoint expired,
+                                  std::shared_ptr<RecordLog> log) {
+  const std::lock_guard lock{mutex_};
+  auto& future = futures_[request_id];
+  future.log = std::move(log);
+  future.expired = true;
+  future.finished = expired;
+}
+
+FutureStore::State FutureStore::state(const std::string& request_id) const {
+  const std::lock_guard lock{mutex_};
+  const auto it = futures_.find(request_id);
+  if (it == futures_.end())
+    return State::unknown;
+  if (it->second.expired)
+    return State::expired;
+  return it->second.outcome ? State::kept : State::pending;
 }
 
 void FutureStore::finish(const std::string& request_id, Result<FutureValue> result, TimePoint now) {
@@ -50,20 +110,53 @@ void FutureStore::finish(const std::string& request_id, Result<FutureValue> resu
   else
     outcome->poll = FutureFailed{.error = std::move(result.error().message),
                                  .category = result.error().category};
+  const auto pending = [&]() -> Future* { // with the mutex
+    const auto it = futures_.find(request_id);
+    return it == futures_.end() || it->second.outcome || it->second.expired ? nullptr : &it->second;
+  };
+  std::shared_ptr<RecordLog> log;
+  auto type = RequestType::create_model;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto* future = pending();
+    if (future == nullptr)
+      return;
+    log = future->log;
+    type = future->type;
+  }
+  if (log)
+    write(request_id, type, *log, *outcome);
   std::vector<std::shared_ptr<Poll>> polls;
   {
     const std::lock_guard lock{mutex_};
-    const auto it = futures_.find(request_id);
-    if (it == futures_.end() || it->second.outcome || it->second.expired)
+    auto* future = pending();
+    if (future == nullptr)
       return;
-    it->second.outcome = outcome;
-    it->second.finished = now;
-    for (auto& poll : std::exchange(it->second.polls, {}))
+    future->outcome = outcome;
+    future->finished = now;
+    for (auto& poll : std::exchange(future->polls, {}))
       if (!std::exchange(poll->answered, true))
         polls.push_back(std::move(poll));
   }
   for (const auto& poll : polls)
     deliver(outcome, *poll, now);
+}
+
+void FutureStore::write(const std::string& request_id, RequestType type, RecordLog& log,
+                        Outcome& outcome) const {
+  const auto reply = encode(outcome, {.request_id = request_id, .accept = stored_as(type)});
+  (void)append(log, RecordKind::done,
+               OutcomeNote{.request_id = request_id,
+                           .type = type,
+                           .time = wall_now(),
+                           .failed = std::holds_alternative<FutureFailed>(outcome.poll),
+                           .content_type = reply.content_type},
+               *reply.body);
+}
+
+Timestamp FutureStore::wall_now() const {
+  return wall_ ? wall_()
+               : std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
 }
 
 void FutureStore::poll(const std::string& request_id, bool metadata_allowed,
@@ -81,6 +174,8 @@ void FutureStore::poll(const std::string& request_id, bool metadata_allowed,
       return responder.send(error_reply(
           410, fmt::format("request_id: the result of `{}` is no longer kept", request_id)));
     outcome = future.outcome;
+    if (!outcome && closed_)
+      return responder.send(error_reply(503, *closed_));
     if (!outcome) {
       std::erase_if(future.polls, [](const auto& other) { return other->answered; });
       future.polls.push_back(poll);
@@ -116,6 +211,8 @@ void FutureStore::note_delivery(const std::string& request_id, std::size_t bytes
   const auto it = futures_.find(request_id);
   if (it == futures_.end() || it->second.expired || it->second.delivered)
     return;
+  if (it->second.log)
+    (void)append(*it->second.log, RecordKind::delivered, TimeNote{request_id, wall_now()});
   it->second.delivered = now;
   it->second.bytes = bytes;
   delivered_.push_back(request_id);
@@ -123,8 +220,11 @@ void FutureStore::note_delivery(const std::string& request_id, std::size_t bytes
   while (delivered_bytes_ > limits_.delivered_bytes && delivered_.front() != request_id) {
     const auto oldest = futures_.find(delivered_.front());
     delivered_.pop_front();
-    if (oldest != futures_.end() && !oldest->second.expired)
-      expire(oldest->second, now);
+    if (oldest == futures_.end() || oldest->second.expired)
+      continue;
+    expire(oldest->second, now);
+    if (oldest->second.log)
+      (void)append(*oldest->second.log, RecordKind::expired, TimeNote{oldest->first, wall_now()});
   }
 }
 
@@ -173,16 +273,17 @@ void FutureStore::sweep(TimePoint now) {
   }
 }
 
-void FutureStore::fail_all(const std::string& reason, TimePoint now) {
-  std::vector<std::string> pending;
+void FutureStore::close(const std::string& reason) {
+  std::vector<std::shared_ptr<Poll>> polls;
   {
     const std::lock_guard lock{mutex_};
-    for (const auto& [id, future] : futures_)
-      if (!future.outcome && !future.expired)
-        pending.push_back(id);
+    closed_ = reason;
+    for (auto& [time, poll] : std::exchange(held_, {}))
+      if (!std::exchange(poll->answered, true))
+        polls.push_back(std::move(poll));
   }
-  for (const auto& id : pending)
-    finish(id, fail(Errc::server_error, reason), now);
+  for (const auto& poll : polls)
+    poll->responder.send(error_reply(503, reason));
 }
 
 } // namespace tinkaf::server

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "messages/future.hpp"
+#include "messages/timestamp.hpp"
 #include "server/http/http_exchange.hpp"
+#include "server/journal/record_log.hpp"
 #include "server/server_options.hpp"
 
 #include <array>
@@ -10,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,14 +24,22 @@ namespace tinkaf::server {
 
 /// Results by request id, and the polls that wait for them. Thread-safe; the clock comes in as an
 /// argument.
+///
+/// What becomes of a request is written to its log, if it has one, before anybody is told. Where
+/// that fails, the result is told all the same: a server that starts on the log computes it again.
 class FutureStore {
 public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  explicit FutureStore(const ServerLimits& limits);
+  /// @param wall the time of day, for logs
+  explicit FutureStore(const ServerLimits& limits, std::function<Timestamp()> wall = {});
 
   /// Makes an id whose result is to come.
-  [[nodiscard]] std::string open();
+  [[nodiscard]] std::string open(RequestType type = RequestType::create_model,
+                                 std::shared_ptr<RecordLog> log = nullptr);
+
+  /// Forgets an id that nobody was told.
+  void drop(const std::string& request_id);
 
   /// Stores a result or a failure and answers the polls that wait for it. A second call for one id
   /// does nothing.
@@ -43,8 +54,24 @@ public:
   /// Answers polls that have waited long enough and forgets what is past its retention.
   void tick(TimePoint now);
 
-  /// Fails all that is pending.
-  void fail_all(const std::string& reason, TimePoint now);
+  /// Answers all polls, also later ones of what is pending, with 503: a later server will know.
+  void close(const std::string& reason);
+
+  // What an earlier server left; before anybody polls.
+
+  void restore_pending(const std::string& request_id, RequestType type,
+                       std::shared_ptr<RecordLog> log);
+
+  /// @param delivered when it was first told, if it was
+  void restore(const std::string& request_id, FuturePoll result, TimePoint finished,
+               std::optional<TimePoint> delivered, std::size_t bytes,
+               std::shared_ptr<RecordLog> log);
+  void restore_expired(const std::string& request_id, TimePoint expired,
+                       std::shared_ptr<RecordLog> log);
+
+  /// What is there of a request.
+  enum class State : std::uint8_t { unknown, pending, kept, expired };
+  [[nodiscard]] State state(const std::string& request_id) const;
 
 private:
   struct Poll {
@@ -63,6 +90,8 @@ private:
   };
 
   struct Future {
+    RequestType type = RequestType::create_model;
+    std::shared_ptr<RecordLog> log;
     std::shared_ptr<Outcome> outcome; // null: pending, or expired
     TimePoint finished;
     std::optional<TimePoint> delivered;
@@ -75,10 +104,15 @@ private:
   void deliver(const std::shared_ptr<Outcome>& outcome, const Poll& poll, TimePoint now);
   void note_delivery(const std::string& request_id, std::size_t bytes, TimePoint now);
   void expire(Future& future, TimePoint now);
+  void write(const std::string& request_id, RequestType type, RecordLog& log,
+             Outcome& outcome) const;
+  [[nodiscard]] Timestamp wall_now() const;
   void sweep(TimePoint now);
 
   const ServerLimits limits_;
-  std::mutex mutex_;
+  const std::function<Timestamp()> wall_;
+  mutable std::mutex mutex_;
+  std::optional<std::string> closed_;
   std::map<std::string, Future> futures_;
 
   // Polls in the order in which their time is over, answered ones too.

@@ -42,6 +42,12 @@ public:
   Result<OptimStepResponse> optim_step(const AdamParams& params) override {
     return model::optim_step(adapter_, params);
   }
+  void drop_gradient() override {
+    adapter_.drop_gradient();
+  }
+  Result<void> save_state(const std::filesystem::path& folder) override {
+    return adapter_.save_state(folder);
+  }
   Result<void> save(const std::filesystem::path& folder, bool with_optimizer) override {
     return adapter_.save(folder, with_optimizer);
   }
@@ -85,6 +91,9 @@ public:
   Result<std::unique_ptr<TrainedModel>> load(const std::filesystem::path& folder,
                                              bool with_optimizer) override {
     return wrap(model::Adapter::load(base_, folder, with_optimizer));
+  }
+  Result<std::unique_ptr<TrainedModel>> restore(const std::filesystem::path& folder) override {
+    return wrap(model::Adapter::restore(base_, folder));
   }
   Result<std::shared_ptr<const Snapshot>>
   load_snapshot(const std::filesystem::path& folder) override {

@@ -53,8 +53,12 @@ std::optional<OperationQueue::Expired> OperationQueue::expire(TimePoint now,
   const auto late = [&](const auto& entry) { return now - entry.second.arrived >= limit; };
   if (std::none_of(waiting_.begin(), waiting_.end(), late))
     return std::nullopt;
+  return give_up();
+}
+
+OperationQueue::Expired OperationQueue::give_up() {
   const auto missing = std::exchange(next_, waiting_.rbegin()->first + 1);
-  return Expired{missing, take_waiting()};
+  return {missing, take_waiting()};
 }
 
 std::vector<OperationQueue::Operation> OperationQueue::take_waiting() {

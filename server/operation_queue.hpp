@@ -69,6 +69,10 @@ public:
   /// returns all that waits.
   [[nodiscard]] std::optional<Expired> expire(TimePoint now, std::chrono::milliseconds limit);
 
+  /// Gives up the numbers that are missing and returns all that waits.
+  /// @pre something waits
+  [[nodiscard]] Expired give_up();
+
   /// Takes all operations out that wait for a number.
   [[nodiscard]] std::vector<Operation> take_waiting();
 

@@ -37,8 +37,11 @@ Result<Sampler> find_weights(ServiceCore& core, const std::optional<std::string>
   return Sampler{.id = *model_path,
                  .trainer = std::move(*trainer),
                  .weights = std::move(found->weights),
-                 .model_path = *model_path};
+                 .model_path = *model_path,
+                 .version = *model_path + " " + found->info.version};
 }
+
+} // namespace
 
 Result<std::shared_ptr<Sampler>> find_sampler(ServiceCore& core, const AsampleRequest& request) {
   if (request.sampling_session_id)
@@ -50,8 +53,6 @@ Result<std::shared_ptr<Sampler>> find_sampler(ServiceCore& core, const AsampleRe
     return std::make_shared<Sampler>(std::move(x));
   });
 }
-
-} // namespace
 
 HttpReply create_sampling_session(ServiceCore& core, const HttpCall& call) {
   const auto request = wire::from_json<CreateSamplingSessionRequest>(call.body);
@@ -86,11 +87,10 @@ HttpReply asample(ServiceCore& core, const HttpCall& call) {
   const auto json = wire::to_json(*request);
   if (!json)
     return error_reply(400, json.error().message);
-  auto sample = request->sample;
-  if (!sample.sampling_params.seed)
-    sample.sampling_params.seed = draw_seed();
-  return core.submit_sample(*sampler, request->seq_id, digest_of("asample", *json),
-                            std::move(sample));
+  auto seeded = *request;
+  if (auto& seed = seeded.sample.sampling_params.seed; !seed)
+    seed = draw_seed();
+  return core.submit_sample(*sampler, digest_of("asample", *json), seeded);
 }
 
 } // namespace tinkaf::server::calls

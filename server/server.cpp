@@ -91,13 +91,16 @@ Server::start(ServerOptions options, std::vector<std::shared_ptr<server::Trainer
   auto state = server::StateFolder::open(options.state_dir);
   if (!state)
     return fail(std::move(state.error()));
+  auto journal = server::JournalFolder::open((*state)->dir() / "journal");
+  if (!journal)
+    return fail(std::move(journal.error()));
   raise_file_limit();
   auto impl = std::make_unique<Impl>();
   for (const auto& trainer : trainers)
     impl->names.push_back(trainer->name());
   impl->host = options.host;
-  impl->service
-      = std::make_unique<server::Service>(options, std::move(trainers), std::move(*state));
+  impl->service = std::make_unique<server::Service>(options, std::move(trainers), std::move(*state),
+                                                    std::move(*journal));
   auto http = server::HttpServer::start(http_options(options, *impl->service));
   if (!http)
     return fail(std::move(http.error()));

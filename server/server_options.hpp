@@ -47,6 +47,15 @@ struct ServerLimits {
   /// never, which fits a server that lives inside its client's process.
   std::chrono::milliseconds session_expiry{0};
 
+  /// A session that a server finds in its state folder is closed if nothing was heard of it for so
+  /// long, the time without a server included; by the time of day.
+  std::chrono::seconds abandoned{std::chrono::hours{72}};
+
+  /// Computing that a server may have to repeat after it was killed. When a model has so much
+  /// behind its last stored state, and thirty times what storing it took, its state is stored
+  /// again; 0 stores it behind each operation.
+  std::chrono::milliseconds repeated_work{std::chrono::seconds{10}};
+
   /// Largest request body, packed or unpacked; beyond it the answer is 413.
   std::size_t max_body = std::size_t{64} << 20;
 

@@ -78,8 +78,9 @@ HttpReply guarded(HttpReply (*answer)(ServiceCore&, const HttpCall&), ServiceCor
 } // namespace
 
 Service::Service(const ServerOptions& options, std::vector<std::shared_ptr<Trainer>> trainers,
-                 std::unique_ptr<StateFolder> state)
-    : core_(std::make_unique<ServiceCore>(options, std::move(trainers), std::move(state))) {}
+                 std::unique_ptr<StateFolder> state, JournalFolder journal)
+    : core_(std::make_unique<ServiceCore>(options, std::move(trainers), std::move(state),
+                                          std::move(journal))) {}
 
 Service::~Service() {
   stop();

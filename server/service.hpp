@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/http/http_exchange.hpp"
+#include "server/journal/journal_folder.hpp"
 #include "server/server_options.hpp"
 #include "server/state_folder.hpp"
 #include "server/trainer.hpp"
@@ -21,7 +22,7 @@ struct Route;
 class Service {
 public:
   Service(const ServerOptions& options, std::vector<std::shared_ptr<Trainer>> trainers,
-          std::unique_ptr<StateFolder> state);
+          std::unique_ptr<StateFolder> state, JournalFolder journal);
 
   /// Calls `stop`.
   ~Service();

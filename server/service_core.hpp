@@ -7,12 +7,14 @@
 #include "server/audit_log.hpp"
 #include "server/checkpoint_names.hpp"
 #include "server/future_store.hpp"
-#include "server/operation_queue.hpp"
+#include "server/journal/journal_folder.hpp"
+#include "server/models.hpp"
 #include "server/run_table.hpp"
 #include "server/server_options.hpp"
 #include "server/session_table.hpp"
 #include "server/snapshot_cache.hpp"
 #include "server/state_folder.hpp"
+#include "server/submission.hpp"
 #include "server/token_table.hpp"
 #include "server/trainer.hpp"
 #include "server/usage_table.hpp"
@@ -29,51 +31,16 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace tinkaf::server {
 
-/// A model in training.
-struct Model {
-  const std::string id;
-  const std::string session_id;
-  const std::shared_ptr<Trainer> trainer;
-  const LoraConfig config;
-
-  // Guarded by the mutex of the core.
-  OperationQueue queue = {};
-  std::size_t unfinished = 0; // operations
-  std::int64_t unnumbered_saves = 0;
-
-  // Of the compute thread.
-  std::unique_ptr<TrainedModel> trained = nullptr;
-  Error missing = {}; // why there is none
-};
-
-/// Something to sample from.
-struct Sampler {
-  /// Names its lane.
-  std::string id;
-  std::string session_id;
-  std::shared_ptr<Trainer> trainer;
-
-  /// Null for the base itself.
-  WeightsFolder weights = nullptr;
-
-  /// The checkpoint that the weights are from, if they are.
-  std::optional<std::string> model_path = {};
-
-  struct Known {
-    std::string digest;
-    std::string request_id;
-  };
-
-  /// By number. Guarded by the mutex of the core.
-  std::map<std::int64_t, Known> samples = {};
-};
-
 /// What all calls work on: the tables, the order of operations, the thread that computes.
+///
+/// What is accepted is in the journal before it is answered, and what an earlier server accepted is
+/// taken up again at the start. See docs/local-server.md.
 ///
 /// Thread-safe. All that is computed runs on one thread, so models need no locks of their own.
 class ServiceCore {
@@ -83,40 +50,21 @@ public:
   /// Runs on the compute thread.
   using Compute = std::function<Result<FutureValue>(std::stop_token)>;
 
-  /// An operation of a model, checked as far as that goes without the model.
-  struct Operation {
-    /// Runs on the compute thread, in the order of the numbers.
-    std::function<Result<FutureValue>(Model&, std::stop_token)> compute;
-
-    /// Called once it is certain that this is no repeat, with the tables locked; may refuse.
-    std::function<Result<void>()> reserve = {};
-  };
-
-  /// How a model comes to be.
-  struct Origin {
-    std::shared_ptr<Trainer> trainer;
-    LoraConfig config;
-    UserMetadata user_metadata;
-    std::function<Result<std::unique_ptr<TrainedModel>>(Trainer&)> make;
-
-    /// The result for the client.
-    std::function<FutureValue(const std::string& model_id)> result;
-  };
-
   ServiceCore(const ServerOptions& settings, std::vector<std::shared_ptr<Trainer>> bases,
-              std::unique_ptr<StateFolder> folder);
+              std::unique_ptr<StateFolder> folder, JournalFolder journal);
   ~ServiceCore();
   ServiceCore(const ServiceCore&) = delete;
   ServiceCore& operator=(const ServiceCore&) = delete;
 
   // Sessions.
 
-  [[nodiscard]] std::string create_session(SessionNotes notes);
+  /// @returns with status 503 if it cannot be written down
+  [[nodiscard]] Result<std::string> create_session(SessionNotes notes);
 
   /// Notes a sign of life. @returns `Errc::not_found`
   [[nodiscard]] Result<void> touch(const std::string& session_id);
 
-  /// @returns `Errc::not_found`
+  /// @returns `Errc::not_found`, with status 503 if it cannot be written down
   [[nodiscard]] Result<void> move_session(const std::string& session_id,
                                           const std::string& project_id);
 
@@ -135,14 +83,14 @@ public:
   [[nodiscard]] Result<std::shared_ptr<Model>> model(const std::string& id);
 
   /// Takes the making of a model, once: a repeat gets the answer of the first call.
+  /// @param body of the call
   HttpReply add_model(const std::string& session_id, std::int64_t model_seq_id,
-                      const std::string& digest, Origin origin);
+                      const std::string& digest, Origin origin, std::string_view body);
 
   /// Takes an operation, once: a repeat gets the answer of the first call.
-  /// @param digest tells payloads apart
-  /// @param operation or why it is refused, which uses its number up
-  HttpReply submit(const std::shared_ptr<Model>& model, std::optional<std::int64_t> seq_id,
-                   const std::string& digest, Result<Operation> operation);
+  /// @param call that it was read from
+  HttpReply submit(const std::shared_ptr<Model>& model, const Submission& submission,
+                   const HttpCall& call);
 
   /// Frees a model behind all that was submitted.
   HttpReply unload(const std::string& model_id);
@@ -186,16 +134,21 @@ public:
   /// Answers with the sampler's id; a repeat does not make another.
   HttpReply add_sampler(std::int64_t number, const std::string& digest, Sampler sampler);
 
-  /// Adds a sampler whose number was claimed; false if its session has ended.
-  bool add_claimed(Sampler sampler);
+  /// Adds a sampler whose number was claimed and whose weights are where they are to stay.
+  /// @returns `Errc::cancelled` if its session has ended, `Errc::io_error`
+  [[nodiscard]] Result<void> add_claimed(std::int64_t number, const std::string& digest,
+                                         Sampler sampler);
+
+  /// A folder for the weights of a sampler of that number.
+  [[nodiscard]] WeightsFolder sampler_weights(const std::string& session_id,
+                                              std::int64_t number) const;
 
   /// Also a sign of life of its session. @returns `Errc::not_found`
   [[nodiscard]] Result<std::shared_ptr<Sampler>> sampler(const std::string& id);
 
   /// Takes a sample, once per number. @pre the request is checked and has a seed
-  HttpReply submit_sample(const std::shared_ptr<Sampler>& sampler,
-                          std::optional<std::int64_t> seq_id, const std::string& digest,
-                          SampleRequest request);
+  HttpReply submit_sample(const std::shared_ptr<Sampler>& sampler, const std::string& digest,
+                          const AsampleRequest& request);
 
   /// Counts what was done for a session.
   void note_usage(const std::string& session_id, const Trainer& base, UsageTable::Kind kind,
@@ -232,17 +185,49 @@ public:
   /// Of the compute thread.
   SnapshotCache snapshots;
 
+  /// Of samples without a session.
+  const std::shared_ptr<RecordLog> loose_log;
+
 private:
-  void run(const std::string& lane, const std::string& request_id, Compute compute);
-  OperationQueue::Operation ordered(const std::shared_ptr<Model>& model, Operation operation);
-  void fail_all(const std::vector<OperationQueue::Operation>& operations,
-                const std::string& reason);
-  void end_session(const std::string& session_id);
+  friend class Restoring;
+
+  // service_models.cpp, with the tables locked
+  [[nodiscard]] std::shared_ptr<Model> new_model(const std::string& session_id, std::int64_t number,
+                                                 const Origin& origin) const;
+  void make(const std::shared_ptr<Model>& model, const std::string& request_id, Origin origin);
+  void post(const std::shared_ptr<Model>& model, WorkQueue::Work work);
+  void wake(Model& model);
+  OperationQueue::Operation ordered(const std::shared_ptr<Model>& model, std::string request_id,
+                                    RequestType type, Operation operation);
+  void post_unload(const std::string& model_id, const std::string& request_id);
   void end_model(const std::shared_ptr<Model>& model, const std::string& reason);
+  void give_up(Model& model, const std::vector<OperationQueue::Operation>& operations,
+               const std::string& reason);
+
+  // service_models.cpp, on the compute thread
+  [[nodiscard]] Result<FutureValue> perform(Model& model, RequestType type,
+                                            const Operation& operation, std::stop_token stop);
+  void lose(Model& model, const std::string& reason);
+  void complete(const std::string& request_id, Result<FutureValue> result,
+                const std::stop_token& stop);
+
+  // service_journal.cpp
+  void store_state(Model& model); // on the compute thread
+  void clean_journal();
+  void note_seen(Clock::time_point now); // with the tables locked
+
+  // service_samplers.cpp, with the tables locked
+  [[nodiscard]] Result<void> write_sampler(std::int64_t number, const std::string& digest,
+                                           const Sampler& sampler) const;
+  void post_sample(const std::shared_ptr<Sampler>& sampler, const std::string& request_id,
+                   SampleRequest request);
+
+  void end_session(const std::string& session_id, const std::string& reason, bool write_down);
   [[nodiscard]] Error unknown_model(const std::string& id) const;
+  [[nodiscard]] std::string where_to_go_on(const std::string& model_id) const;
 
   std::atomic<bool> stopping_ = false;
-  mutable std::mutex mutex_; // taken before that of `futures`
+  mutable std::mutex mutex_; // of the tables; taken before that of `futures`
   SessionTable sessions_;
   std::map<std::string, std::shared_ptr<Model>> models_;
   std::map<std::string, std::string> ended_models_; // with the reason
@@ -250,7 +235,21 @@ private:
   CheckpointNames names_;
   std::atomic<std::size_t> unfinished_samples_ = 0;
   Clock::time_point swept_ = Clock::now();
+
+  const JournalFolder journal_;
+
+  /// By session; those of sessions that have ended too, until nothing is remembered of these.
+  std::map<std::string, std::shared_ptr<RecordLog>> session_logs_;
+
+  /// By id; of models that have ended too.
+  std::map<std::string, std::weak_ptr<RecordLog>> model_logs_;
+  std::map<std::string, std::uint64_t> compacted_; // by path of the log: its size then
+  Clock::time_point seen_ = Clock::now();          // when signs of life were last written down
+
   WorkQueue computing_{1};
 };
+
+/// The answer to a request that the journal does not take.
+[[nodiscard]] tl::unexpected<Error> not_written(const Error& error);
 
 } // namespace tinkaf::server

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json.hpp"
+#include "server/guarded.hpp"
+#include "server/journal/records.hpp"
 #include "server/replies.hpp"
 #include "server/service_core.hpp"
 
@@ -21,7 +23,11 @@ HttpReply sampler_reply(const std::string& id) {
 
 std::string ServiceCore::name_of_save(Model& model) {
   const std::lock_guard lock{mutex_};
-  return fmt::format("save{}", ++model.unnumbered_saves);
+  std::string name;
+  do
+    name = fmt::format("save{}", ++model.unnumbered_saves);
+  while (state->info({model.id, CheckpointKind::training, name}, wall_now()));
+  return name;
 }
 
 Result<CheckpointNames::Hold> ServiceCore::take_name(const TinkerPath& path, bool overwrite) {
@@ -99,23 +105,59 @@ Result<void> ServiceCore::claim_sampler(const std::string& session_id, std::int6
   return {};
 }
 
+Result<void> ServiceCore::write_sampler(std::int64_t number, const std::string& digest,
+                                        const Sampler& sampler) const {
+  SamplerNote note{.number = number,
+                   .digest = digest,
+                   .base_model = sampler.trainer->name(),
+                   .model_path = sampler.model_path,
+                   .version = sampler.version};
+  if (sampler.kept)
+    note.weights = sampler.kept->filename().string();
+  return append(*sampler.log, RecordKind::sampler, note);
+}
+
+WeightsFolder ServiceCore::sampler_weights(const std::string& session_id,
+                                           std::int64_t number) const {
+  return state->lasting_weights(journal_.file(session_id, fmt::format("sampler-{}", number)));
+}
+
 HttpReply ServiceCore::add_sampler(std::int64_t number, const std::string& digest,
                                    Sampler sampler) {
   const std::lock_guard lock{mutex_};
   if (auto claimed = claim_sampler(sampler.session_id, number, digest); !claimed)
     return error_reply(claimed.error());
   const auto id = sampler.id;
-  samplers_.try_emplace(id, std::make_shared<Sampler>(std::move(sampler)));
+  if (samplers_.contains(id))
+    return sampler_reply(id);
+  sampler.log = session_logs_.at(sampler.session_id);
+  Result<void> written;
+  if (sampler.weights) {
+    sampler.kept = sampler_weights(sampler.session_id, number);
+    written = StateFolder::link(*sampler.weights, *sampler.kept);
+  }
+  if (written)
+    written = write_sampler(number, digest, sampler);
+  if (!written)
+    return error_reply(not_written(written.error()).value());
+  samplers_[id] = std::make_shared<Sampler>(std::move(sampler));
   return sampler_reply(id);
 }
 
-bool ServiceCore::add_claimed(Sampler sampler) {
+Result<void> ServiceCore::add_claimed(std::int64_t number, const std::string& digest,
+                                      Sampler sampler) {
   const std::lock_guard lock{mutex_};
   if (!sessions_.touch(sampler.session_id, Clock::now()))
-    return false;
+    return fail(Errc::cancelled, "the session has ended");
+  if (samplers_.contains(sampler.id))
+    return {}; // what an earlier server has done already
+  sampler.kept = sampler.weights;
+  sampler.log = session_logs_.at(sampler.session_id);
+  if (auto written = write_sampler(number, digest, sampler); !written)
+    return written;
   const auto id = sampler.id;
-  samplers_.try_emplace(id, std::make_shared<Sampler>(std::move(sampler)));
-  return true;
+  samplers_[id] = std::make_shared<Sampler>(std::move(sampler));
+  return {};
 }
 
 Result<std::shared_ptr<Sampler>> ServiceCore::sampler(const std::string& id) {
@@ -129,8 +171,11 @@ Result<std::shared_ptr<Sampler>> ServiceCore::sampler(const std::string& id) {
 }
 
 HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
-                                     std::optional<std::int64_t> seq_id, const std::string& digest,
-                                     SampleRequest request) {
+                                     const std::string& digest, const AsampleRequest& request) {
+  const auto& seq_id = request.seq_id;
+  const auto body = wire::to_json(request);
+  if (!body)
+    return error_reply(400, body.error().message);
   const std::lock_guard lock{mutex_};
   if (seq_id)
     if (const auto known = sampler->samples.find(*seq_id); known != sampler->samples.end()) {
@@ -140,33 +185,54 @@ HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
     }
   if (unfinished_samples_ >= options.limits.max_queued_samples)
     return error_reply(429, fmt::format("{} samples wait already", unfinished_samples_.load()));
-  ++unfinished_samples_;
-  auto request_id = futures.open();
+  const auto& log = sampler->log ? sampler->log : loose_log;
+  auto request_id = futures.open(RequestType::sample, log);
+  if (auto written
+      = append(*log, RecordKind::accepted,
+               RequestNote{.request_id = request_id,
+                           .type = RequestType::sample,
+                           .number = seq_id,
+                           .digest = digest,
+                           .sampler = request.sampling_session_id.value_or(std::string{})},
+               *body);
+      !written) {
+    futures.drop(request_id);
+    return error_reply(not_written(written.error()).value());
+  }
   if (seq_id)
     sampler->samples[*seq_id] = {digest, request_id};
-  run(sampler->id, request_id,
-      [this, sampler, request = std::move(request)](std::stop_token stop) -> Result<FutureValue> {
-        --unfinished_samples_;
-        std::shared_ptr<const Snapshot> weights;
-        if (sampler->weights) {
-          auto loaded = snapshots.get(*sampler->trainer, sampler->weights);
-          if (!loaded)
-            return fail(std::move(loaded.error()));
-          weights = std::move(*loaded);
-        }
-        auto drawn = sampler->trainer->sample(weights, request, stop);
-        if (!drawn)
-          return fail(std::move(drawn.error()));
-        std::int64_t sampled = 0;
-        for (const auto& sequence : drawn->sequences)
-          sampled += static_cast<std::int64_t>(sequence.tokens.size());
-        note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::prompt_tokens,
-                   length(request.prompt).value_or(0));
-        note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::sampled_tokens,
-                   sampled);
-        return FutureValue{std::move(*drawn)};
-      });
+  post_sample(sampler, request_id, request.sample);
   return HttpReply::json(200, wire::to_json(FutureRef{request_id, {}}));
+}
+
+void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,
+                              const std::string& request_id, SampleRequest request) {
+  ++unfinished_samples_;
+  const auto draw
+      = [this, sampler](const SampleRequest& x, std::stop_token stop) -> Result<FutureValue> {
+    std::shared_ptr<const Snapshot> weights;
+    if (sampler->weights) {
+      auto loaded = snapshots.get(*sampler->trainer, sampler->weights);
+      if (!loaded)
+        return fail(std::move(loaded.error()));
+      weights = std::move(*loaded);
+    }
+    auto drawn = sampler->trainer->sample(weights, x, std::move(stop));
+    if (!drawn)
+      return fail(std::move(drawn.error()));
+    std::int64_t sampled = 0;
+    for (const auto& sequence : drawn->sequences)
+      sampled += static_cast<std::int64_t>(sequence.tokens.size());
+    note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::prompt_tokens,
+               length(x.prompt).value_or(0));
+    note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::sampled_tokens, sampled);
+    return FutureValue{std::move(*drawn)};
+  };
+  computing_.post(sampler->id, [this, request_id, draw,
+                                request = std::move(request)](const std::stop_token& stop) {
+    --unfinished_samples_;
+    complete(request_id, guarded([&] { return draw(request, stop); }), stop);
+  });
 }
 
 } // namespace tinkaf::server

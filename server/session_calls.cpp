@@ -65,10 +65,11 @@ HttpReply create_session(ServiceCore& core, const HttpCall& call) {
   auto request = wire::from_json<CreateSessionRequest>(call.body);
   if (!request)
     return error_reply(request.error());
-  return HttpReply::json(
-      200, wire::to_json(CreateSessionResponse{
-               .session_id = core.create_session(
-                   {std::move(request->project_id), std::move(request->user_metadata)})}));
+  const auto session_id
+      = core.create_session({std::move(request->project_id), std::move(request->user_metadata)});
+  if (!session_id)
+    return error_reply(session_id.error());
+  return HttpReply::json(200, wire::to_json(CreateSessionResponse{.session_id = *session_id}));
 }
 
 HttpReply session_heartbeat(ServiceCore& core, const HttpCall& call) {

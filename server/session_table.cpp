@@ -12,11 +12,15 @@ namespace tinkaf::server {
 
 std::string SessionTable::create(TimePoint now, SessionNotes notes) {
   auto id = make_uuid();
-  auto& session = sessions_[id];
+  open(id, now, std::move(notes));
+  return id;
+}
+
+void SessionTable::open(const std::string& session_id, TimePoint now, SessionNotes notes) {
+  auto& session = sessions_[session_id];
   session.last_seen = now;
   session.number = ++count_;
   session.notes = std::move(notes);
-  return id;
 }
 
 bool SessionTable::move(const std::string& session_id, const std::string& project_id) {

@@ -41,6 +41,18 @@ public:
   /// Opens a session and returns its id.
   [[nodiscard]] std::string create(TimePoint now, SessionNotes notes = {});
 
+  /// Opens the session of that id, for example one of an earlier server.
+  void open(const std::string& session_id, TimePoint now, SessionNotes notes);
+
+  void close(const std::string& session_id) {
+    sessions_.erase(session_id);
+  }
+
+  /// When the session was last heard of. @pre it exists
+  [[nodiscard]] TimePoint last_seen(const std::string& session_id) const {
+    return sessions_.at(session_id).last_seen;
+  }
+
   /// Notes a sign of life; false if there is no such session.
   bool touch(const std::string& session_id, TimePoint now);
 
@@ -71,6 +83,11 @@ public:
   /// `<session>:train:<number>` or `<session>:sample:<number>`
   [[nodiscard]] static std::string id_of(std::string_view session_id, Kind kind,
                                          std::int64_t number);
+
+  /// The session in such an id.
+  [[nodiscard]] static std::string session_of(const std::string& id) {
+    return id.substr(0, id.find(':'));
+  }
 
 private:
   struct Session {

@@ -154,6 +154,16 @@ Result<WeightsFolder> StateFolder::pin(const TinkerPath& path, Timestamp now) {
   return folder;
 }
 
+Result<void> StateFolder::link(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::remove_all(to, error);
+  if (!error)
+    error = link_files(from, to);
+  if (error)
+    return cannot("write", to, error);
+  return {};
+}
+
 Result<void> StateFolder::put(const TinkerPath& path, CheckpointInfo info,
                               const std::function<Result<void>(const fs::path&)>& fill) {
   const auto filling = scratch_file();

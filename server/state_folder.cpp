@@ -106,6 +106,15 @@ WeightsFolder StateFolder::new_weights() const {
   return owned(scratch_file());
 }
 
+WeightsFolder StateFolder::lasting_weights(fs::path folder) const {
+  return {new fs::path{std::move(folder)}, [stay = stay_](const fs::path* path) {
+            std::error_code ignored;
+            if (!*stay)
+              fs::remove_all(*path, ignored);
+            delete path;
+          }};
+}
+
 fs::path StateFolder::scratch_file() const {
   static std::atomic<std::uint64_t> count{0};
   return scratch() / std::to_string(++count);

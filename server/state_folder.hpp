@@ -5,6 +5,7 @@
 #include "messages/tinker_path.hpp"
 #include "messages/training.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -115,6 +116,17 @@ public:
   /// A folder for weights that nobody else shares; nothing is there yet.
   [[nodiscard]] WeightsFolder new_weights() const;
 
+  /// The same in a place of the caller's choice, where it outlives this server: once `stay` was
+  /// called, nothing is removed.
+  [[nodiscard]] WeightsFolder lasting_weights(std::filesystem::path folder) const;
+  void stay() {
+    *stay_ = true;
+  }
+
+  /// Gives the weights in a folder a second name in another, which is made.
+  [[nodiscard]] static Result<void> link(const std::filesystem::path& from,
+                                         const std::filesystem::path& to);
+
   /// A file for a while; nothing is there yet, and nobody removes it before the server ends.
   [[nodiscard]] std::filesystem::path scratch_file() const;
 
@@ -147,6 +159,7 @@ private:
 
   std::filesystem::path dir_;
   int lock_;
+  const std::shared_ptr<std::atomic<bool>> stay_ = std::make_shared<std::atomic<bool>>(false);
 
   std::mutex mutex_; // held while a checkpoint changes or is pinned
   std::map<std::string, std::weak_ptr<const std::filesystem::path>> pinned_; // by version

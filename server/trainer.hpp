@@ -47,6 +47,13 @@ public:
   /// Applies the gathered gradient and clears it.
   [[nodiscard]] virtual Result<OptimStepResponse> optim_step(const AdamParams& params) = 0;
 
+  /// Forgets the gathered gradient.
+  virtual void drop_gradient() = 0;
+
+  /// Writes all there is to a folder that does not exist yet, so that `Trainer::restore` makes a
+  /// model that goes on with the same bits.
+  [[nodiscard]] virtual Result<void> save_state(const std::filesystem::path& folder) = 0;
+
   /// Writes a complete checkpoint to a folder that does not exist yet.
   [[nodiscard]] virtual Result<void> save(const std::filesystem::path& folder, bool with_optimizer)
       = 0;
@@ -84,7 +91,11 @@ public:
   [[nodiscard]] virtual Result<std::unique_ptr<TrainedModel>>
   load(const std::filesystem::path& folder, bool with_optimizer) = 0;
 
-  /// Weights to sample from, from such a folder.
+  /// A model as it was, from a folder that `TrainedModel::save_state` wrote.
+  [[nodiscard]] virtual Result<std::unique_ptr<TrainedModel>>
+  restore(const std::filesystem::path& folder) = 0;
+
+  /// Weights to sample from, from a folder that `TrainedModel::save` wrote.
   [[nodiscard]] virtual Result<std::shared_ptr<const Snapshot>>
   load_snapshot(const std::filesystem::path& folder) = 0;
 

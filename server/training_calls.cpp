@@ -3,6 +3,7 @@
 #include "api/wire/protobuf.hpp"
 #include "server/calls.hpp"
 #include "server/digest.hpp"
+#include "server/ids.hpp"
 #include "server/replies.hpp"
 #include "server/unread.hpp"
 
@@ -13,8 +14,6 @@
 namespace tinkaf::server::calls {
 
 namespace {
-
-using Operation = ServiceCore::Operation;
 
 Result<void> check_lora(const std::optional<LoraConfig>& config, std::int32_t max_rank) {
   if (!config)
@@ -30,7 +29,7 @@ Result<void> check_lora(const std::optional<LoraConfig>& config, std::int32_t ma
 }
 
 Result<Operation> checked(ServiceCore& core, const Trainer& trainer,
-                          ForwardBackwardRequest request) {
+                          const ForwardBackwardRequest& request) {
   const auto data = request.data.data();
   if (data.empty())
     return fail(Errc::invalid_argument, "data: must hold at least one datum");
@@ -42,13 +41,14 @@ Result<Operation> checked(ServiceCore& core, const Trainer& trainer,
       return fail(std::move(good.error()));
     tokens += length(data[i].model_input).value_or(0);
   }
-  return Operation{[&core, tokens, request = std::move(request)](
-                       Model& model, const std::stop_token& stop) -> Result<FutureValue> {
+  return Operation{[&core, tokens, request](Model& model,
+                                            const std::stop_token& stop) -> Result<FutureValue> {
     auto output = model.trained->forward_backward(
         request.data.data(), request.loss_fn, request.loss_fn_config, request.forward_only, stop);
     if (!output)
       return fail(std::move(output.error()));
-    core.note_usage(model.session_id, *model.trainer, UsageTable::Kind::trained_tokens, tokens);
+    if (!model.repeating)
+      core.note_usage(model.session_id, *model.trainer, UsageTable::Kind::trained_tokens, tokens);
     return FutureValue{std::move(*output)};
   }};
 }
@@ -69,20 +69,96 @@ Result<ForwardBackwardRequest> read_training(const HttpCall& call, bool forward_
   return request;
 }
 
-HttpReply train(ServiceCore& core, const HttpCall& call, bool forward_only) {
+} // namespace
+
+Result<Submission> read_pass(const HttpCall& call, bool forward_only) {
   auto request = read_training(call, forward_only);
   if (!request)
-    return refuse_unread(core, call, request.error());
-  const auto model = core.model(request->model_id);
-  if (!model)
-    return error_reply(model.error());
-  const auto seq_id = request->seq_id;
-  const auto digest = digest_of(*request);
-  return core.submit(*model, seq_id, digest,
-                     checked(core, *(*model)->trainer, std::move(*request)));
+    return fail(std::move(request.error()));
+  Submission out{.model_id = request->model_id,
+                 .seq_id = request->seq_id,
+                 .digest = digest_of(*request),
+                 .type
+                 = request->forward_only ? RequestType::forward : RequestType::forward_backward};
+  out.check = [request = std::move(*request)](ServiceCore& core, Model& model) {
+    return checked(core, *model.trainer, request);
+  };
+  return out;
 }
 
-} // namespace
+Result<Submission> read_optim_step(const HttpCall& call) {
+  const auto request = wire::from_json<OptimStepRequest>(call.body);
+  if (!request)
+    return fail(request.error());
+  const auto& params = request->adam_params;
+  return Submission{
+      .model_id = request->model_id,
+      .seq_id = request->seq_id,
+      .digest = digest_of("optim_step", wire::to_json(*request).value_or(call.body)),
+      .type = RequestType::optim_step,
+      .check = [params](ServiceCore&, Model&) -> Result<Operation> {
+        if (auto good = validate(params); !good)
+          return fail(std::move(good.error()));
+        return Operation{[params](Model& model, const std::stop_token&) -> Result<FutureValue> {
+          return model.trained->optim_step(params).map(
+              [](OptimStepResponse&& done) { return FutureValue{std::move(done)}; });
+        }};
+      }};
+}
+
+Result<Submission> read_submission(RequestType type, const HttpCall& call) {
+  switch (type) {
+  case RequestType::forward:
+    return read_pass(call, true);
+  case RequestType::optim_step:
+    return read_optim_step(call);
+  case RequestType::save_weights:
+    return read_save_weights(call);
+  case RequestType::save_weights_for_sampler:
+    return read_save_weights_for_sampler(call);
+  case RequestType::load_weights:
+    return read_load_weights(call);
+  default:
+    return read_pass(call, false);
+  }
+}
+
+HttpReply submit(ServiceCore& core, RequestType type, const HttpCall& call) {
+  const auto submission = read_submission(type, call);
+  if (!submission)
+    return refuse_unread(core, call, submission.error());
+  const auto model = core.model(submission->model_id);
+  if (!model)
+    return error_reply(model.error());
+  return core.submit(*model, *submission, call);
+}
+
+Result<Origin> created(ServiceCore& core, const CreateModelRequest& request) {
+  auto trainer = core.trainer(request.base_model);
+  if (!trainer)
+    return fail(std::move(trainer.error()));
+  if (auto good = check_lora(request.lora_config, core.options.limits.max_lora_rank); !good)
+    return fail(std::move(good.error()));
+  auto config = *request.lora_config;
+  if (!config.seed)
+    config.seed = draw_seed();
+  return Origin{.type = RequestType::create_model,
+                .trainer = std::move(*trainer),
+                .config = config,
+                .user_metadata = request.user_metadata,
+                .make = [config](Trainer& base) { return base.create(config); },
+                .result
+                = [](const std::string& id) -> FutureValue { return CreateModelResponse{id}; }};
+}
+
+Result<Origin> read_origin(ServiceCore& core, RequestType type, const std::string& body) {
+  if (type == RequestType::load_weights) {
+    const auto request = wire::from_json<LoadWeightsRequest>(body);
+    return request ? loaded(core, *request) : fail(request.error());
+  }
+  const auto request = wire::from_json<CreateModelRequest>(body);
+  return request ? created(core, *request) : fail(request.error());
+}
 
 HttpReply create_model(ServiceCore& core, const HttpCall& call) {
   const auto request = wire::from_json<CreateModelRequest>(call.body);
@@ -95,19 +171,12 @@ HttpReply create_model(ServiceCore& core, const HttpCall& call) {
         400, fmt::format("model_seq_id: must be at least 0, but is {}", request->model_seq_id));
   if (auto known = core.touch(request->session_id); !known)
     return error_reply(known.error());
-  const auto trainer = core.trainer(request->base_model);
-  if (!trainer)
-    return error_reply(trainer.error());
-  if (auto good = check_lora(request->lora_config, core.options.limits.max_lora_rank); !good)
-    return error_reply(good.error());
-  return core.add_model(
-      request->session_id, request->model_seq_id,
-      digest_of("create_model", wire::to_json(*request)),
-      {.trainer = *trainer,
-       .config = *request->lora_config,
-       .user_metadata = request->user_metadata,
-       .make = [config = *request->lora_config](Trainer& base) { return base.create(config); },
-       .result = [](const std::string& id) -> FutureValue { return CreateModelResponse{id}; }});
+  auto origin = created(core, *request);
+  if (!origin)
+    return error_reply(origin.error());
+  return core.add_model(request->session_id, request->model_seq_id,
+                        digest_of("create_model", wire::to_json(*request)), std::move(*origin),
+                        call.body);
 }
 
 HttpReply get_info(ServiceCore& core, const HttpCall& call) {
@@ -132,30 +201,15 @@ HttpReply unload_model(ServiceCore& core, const HttpCall& call) {
 }
 
 HttpReply forward(ServiceCore& core, const HttpCall& call) {
-  return train(core, call, true);
+  return submit(core, RequestType::forward, call);
 }
 
 HttpReply forward_backward(ServiceCore& core, const HttpCall& call) {
-  return train(core, call, false);
+  return submit(core, RequestType::forward_backward, call);
 }
 
 HttpReply optim_step(ServiceCore& core, const HttpCall& call) {
-  const auto request = wire::from_json<OptimStepRequest>(call.body);
-  if (!request)
-    return refuse_unread(core, call, request.error());
-  const auto model = core.model(request->model_id);
-  if (!model)
-    return error_reply(model.error());
-  Result<Operation> operation = Operation{
-      [params = request->adam_params](Model& x, const std::stop_token&) -> Result<FutureValue> {
-        return x.trained->optim_step(params).map(
-            [](OptimStepResponse&& done) { return FutureValue{std::move(done)}; });
-      }};
-  if (auto good = validate(request->adam_params); !good)
-    operation = fail(std::move(good.error()));
-  const auto json = wire::to_json(*request);
-  return core.submit(*model, request->seq_id, digest_of("optim_step", json.value_or(call.body)),
-                     std::move(operation));
+  return submit(core, RequestType::optim_step, call);
 }
 
 } // namespace tinkaf::server::calls

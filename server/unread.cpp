@@ -119,7 +119,13 @@ HttpReply refuse_unread(ServiceCore& core, const HttpCall& call, const Error& er
   const auto operation = peek(call.body, is_protobuf(call));
   if (operation.seq_id && *operation.seq_id >= 1)
     if (const auto model = core.model(operation.model_id))
-      return core.submit(*model, operation.seq_id, digest_of(call.path, call.body), fail(error));
+      return core.submit(
+          *model,
+          {.model_id = operation.model_id,
+           .seq_id = operation.seq_id,
+           .digest = digest_of(call.path, call.body),
+           .check = [error](ServiceCore&, Model&) -> Result<Operation> { return fail(error); }},
+          call);
   return error_reply(error);
 }
 

@@ -85,6 +85,14 @@ public:
   /// @returns `Errc::io_error` naming the file and the reason, for example a full disk
   [[nodiscard]] Result<void> save(const std::filesystem::path& folder, bool with_optimizer) const;
 
+  /// Writes a checkpoint with the optimizer and, besides, the gathered gradient as
+  /// `gradient.safetensors`.
+  [[nodiscard]] Result<void> save_state(const std::filesystem::path& folder) const;
+
+  /// Reads what `save_state` wrote: the same bits, and the same from then on.
+  [[nodiscard]] static Result<Adapter> restore(std::shared_ptr<const BaseModel> base,
+                                               const std::filesystem::path& folder);
+
   /// The weights as they are now. Later steps do not change what was returned.
   [[nodiscard]] std::shared_ptr<const AdapterWeights> snapshot();
 
@@ -122,6 +130,9 @@ public:
 
 private:
   explicit Adapter(std::shared_ptr<AdapterWeights> weights);
+
+  enum class Extent : std::uint8_t { weights, optimizer, gradient };
+  [[nodiscard]] Result<void> write(const std::filesystem::path& folder, Extent extent) const;
 
   [[nodiscard]] tl::unexpected<Error> refuse_step(const std::string& reason,
                                                   ErrorCategory category);

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* weights_file = "adapter_model.safetensors";
 constexpr const char* optimizer_file = "optimizer.safetensors";
+constexpr const char* gradient_file = "gradient.safetensors";
 constexpr const char* state_file = "training_state.json";
 constexpr const char* prefix = "base_model.model.";
 
@@ -57,7 +58,8 @@ std::string peft_name(const std::string& name) {
 /// Reads all tensors with the given suffix into a flat vector; the file must hold nothing else.
 Result<void>
 read_parts(const SafetensorsReader& reader, const AdapterLayout& layout,
-           std::initializer_list<std::pair<const char*, std::vector<float>*>> targets) {
+           std::initializer_list<std::pair<const char*, std::vector<float>*>> targets,
+           bool must_be_finite = true) {
   std::size_t expected = 0;
   for (const auto& [suffix, flat] : targets)
     for (const auto& part : parts_of(layout)) {
@@ -68,7 +70,7 @@ read_parts(const SafetensorsReader& reader, const AdapterLayout& layout,
       if (auto done = reader.read(name, part.shape, out); !done)
         return done;
       for (const float x : out)
-        if (!std::isfinite(x))
+        if (must_be_finite && !std::isfinite(x))
           return fail(Errc::invalid_argument,
                       fmt::format("{}: tensor \"{}\" holds a number that is not finite",
                                   reader.path().string(), name));
@@ -227,7 +229,30 @@ Result<Adapter> Adapter::load(std::shared_ptr<const BaseModel> base, const fs::p
   return out;
 }
 
+Result<Adapter> Adapter::restore(std::shared_ptr<const BaseModel> base, const fs::path& folder) {
+  auto out = load(std::move(base), folder, true);
+  if (!out)
+    return out;
+  const auto reader = SafetensorsReader::open(folder / gradient_file);
+  if (!reader)
+    return fail(reader.error());
+  // A gradient that is not finite is refused by the step that it leads to.
+  if (auto done
+      = read_parts(*reader, out->weights_->layout(), {{".grad", &out->gradient_}}, false);
+      !done)
+    return fail(done.error());
+  return out;
+}
+
 Result<void> Adapter::save(const fs::path& folder, bool with_optimizer) const {
+  return write(folder, with_optimizer ? Extent::optimizer : Extent::weights);
+}
+
+Result<void> Adapter::save_state(const fs::path& folder) const {
+  return write(folder, Extent::gradient);
+}
+
+Result<void> Adapter::write(const fs::path& folder, Extent extent) const {
   const auto& layout = weights_->layout();
   NewFolder place{folder};
   auto done = place.create();
@@ -237,7 +262,7 @@ Result<void> Adapter::save(const fs::path& folder, bool with_optimizer) const {
     done = write_safetensors(place.path() / weights_file,
                              sources_of(layout, weights_->parameters(), ""), StoredType::f32,
                              {{"format", "pt"}});
-  if (done && with_optimizer) {
+  if (done && extent != Extent::weights) {
     auto sources = sources_of(layout, first_moment_, ".exp_avg");
     for (auto& x : sources_of(layout, second_moment_, ".exp_avg_sq"))
       sources.push_back(std::move(x));
@@ -246,6 +271,9 @@ Result<void> Adapter::save(const fs::path& folder, bool with_optimizer) const {
     if (done)
       done = write_state(place.path() / state_file, config(), step_);
   }
+  if (done && extent == Extent::gradient)
+    done = write_safetensors(place.path() / gradient_file, sources_of(layout, gradient_, ".grad"),
+                             StoredType::f32, {{"format", "pt"}});
   return done ? place.commit() : done;
 }
 

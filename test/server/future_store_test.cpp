@@ -136,9 +136,12 @@ TEST_CASE_METHOD(SmallFixture, "The oldest fetched results make room for others"
   CHECK((*poll(ids[3]))->status == 200);
 }
 
-TEST_CASE_METHOD(Fixture, "All that is pending can be failed", "[server][futures]") {
+TEST_CASE_METHOD(Fixture, "Who asks a server that stops is told to ask again",
+                 "[server][futures]") {
   const auto id = store.open();
   const auto answer = poll(id);
-  store.fail_all("stopping", now);
-  CHECK(text(*answer) == R"({"category":"server","error":"stopping"})");
+  store.close("stopping");
+  CHECK((*answer)->status == 503);
+  CHECK(text(*answer) == R"({"category":"server","detail":"stopping"})");
+  CHECK((*poll(id))->status == 503);
 }

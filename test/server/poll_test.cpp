@@ -80,7 +80,8 @@ TEST_CASE_METHOD(ServerFixture, "An id that nobody gave out is unknown", "[serve
   CHECK(answer.body.find("`nothing`") != std::string::npos);
 }
 
-TEST_CASE_METHOD(ServerFixture, "A stop gives up what is computed and answers all polls",
+TEST_CASE_METHOD(ServerFixture,
+                 "A stop leaves what is computed to a later server and answers all polls",
                  "[server][polls]") {
   auto api = client();
   const auto model = api.model(api.session());
@@ -100,7 +101,7 @@ TEST_CASE_METHOD(ServerFixture, "A stop gives up what is computed and answers al
   server->stop();
   for (auto& poller : pollers) {
     const auto answer = poller.http.receive();
-    CHECK(answer.status == 200);
+    CHECK(answer.status == 503);
     CHECK(answer.body.find("the server is stopping") != std::string::npos);
     CHECK(answer.body.find(R"("category":"server")") != std::string::npos);
   }

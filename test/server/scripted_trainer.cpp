@@ -85,6 +85,30 @@ public:
     return {};
   }
 
+  void drop_gradient() override {
+    gathered_.clear();
+  }
+
+  Result<void> save_state(const fs::path& folder) override {
+    fs::create_directories(folder);
+    std::ofstream file{folder / "state"};
+    file << config_.rank << ' ' << steps_ << ' ' << learned_.size();
+    for (const auto& tokens : {learned_, gathered_})
+      for (const auto token : tokens)
+        file << ' ' << token;
+    return {};
+  }
+
+  Result<void> read_state(const fs::path& folder) {
+    std::ifstream file{folder / "state"};
+    std::size_t learned = 0;
+    if (!(file >> config_.rank >> steps_ >> learned))
+      return fail(Errc::io_error, "cannot read " + (folder / "state").string());
+    for (Token token = 0; file >> token;)
+      (learned_.size() < learned ? learned_ : gathered_).push_back(token);
+    return {};
+  }
+
   std::shared_ptr<const server::Snapshot> snapshot() override {
     return std::make_shared<const Learned>(learned_);
   }
@@ -185,6 +209,15 @@ Result<std::unique_ptr<server::TrainedModel>> ScriptedTrainer::load(const fs::pa
     return fail(saved.error());
   auto model = std::make_unique<ScriptedModel>(*this, LoraConfig{.rank = saved->first});
   model->set_learned(std::move(saved->second));
+  return model;
+}
+
+Result<std::unique_ptr<server::TrainedModel>> ScriptedTrainer::restore(const fs::path& folder) {
+  if (auto begun = begin("restore", {}); !begun)
+    return fail(begun.error());
+  auto model = std::make_unique<ScriptedModel>(*this, LoraConfig{});
+  if (auto done = model->read_state(folder); !done)
+    return fail(done.error());
   return model;
 }
 

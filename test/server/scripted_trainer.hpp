@@ -49,6 +49,8 @@ public:
   Result<std::unique_ptr<server::TrainedModel>> create(const LoraConfig& config) override;
   Result<std::unique_ptr<server::TrainedModel>> load(const std::filesystem::path& folder,
                                                      bool with_optimizer) override;
+  Result<std::unique_ptr<server::TrainedModel>>
+  restore(const std::filesystem::path& folder) override;
   Result<std::shared_ptr<const server::Snapshot>>
   load_snapshot(const std::filesystem::path& folder) override;
   Result<SampleResponse> sample(const std::shared_ptr<const server::Snapshot>& weights,
