@@ -43,7 +43,7 @@ Result<void> take(LogContents& out, const Record& record) {
 
 } // namespace
 
-LogContents LogContents::read(const RecordLog& log) {
+LogContents LogContents::read(RecordLog& log) {
   LogContents out;
   Result<void> good;
   auto condition = log.read([&](const Record& record) {

@@ -28,7 +28,7 @@ struct LogContents {
   };
 
   /// Reads a log and cuts off what was left unfinished at its end.
-  [[nodiscard]] static LogContents read(const RecordLog& log);
+  [[nodiscard]] static LogContents read(RecordLog& log);
 
   /// Null if the request is not done.
   [[nodiscard]] const Outcome* find(const std::string& request_id) const {

@@ -71,9 +71,6 @@ public:
   [[nodiscard]] int handle() const noexcept {
     return handle_;
   }
-  [[nodiscard]] int release() noexcept {
-    return std::exchange(handle_, -1);
-  }
 
 private:
   int handle_;
@@ -184,11 +181,6 @@ RecordLog::RecordLog(fs::path path, DiskFull full)
   size_ = none ? 0 : there;
 }
 
-RecordLog::~RecordLog() {
-  if (file_ >= 0)
-    ::close(file_);
-}
-
 Result<LogCondition> RecordLog::read(const Visit& visit) const {
   const File file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.handle() < 0)
@@ -196,22 +188,13 @@ Result<LogCondition> RecordLog::read(const Visit& visit) const {
   return scan(file.handle(), path_, size(), visit);
 }
 
-Result<void> RecordLog::trim(const LogCondition& condition) const {
+Result<void> RecordLog::trim(const LogCondition& condition) {
   if (!condition.torn)
     return {};
+  const std::lock_guard lock{mutex_};
   if (::truncate(path_.c_str(), static_cast<off_t>(condition.end)) != 0)
     return failed("write", path_, errno);
-  return {};
-}
-
-Result<void> RecordLog::open() {
-  if (file_ >= 0)
-    return {};
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  struct stat now {};
-  if (file_ < 0 || ::fstat(file_, &now) != 0)
-    return failed("write", path_, errno);
-  size_ = static_cast<std::uint64_t>(now.st_size);
+  size_ = condition.end;
   return {};
 }
 
@@ -219,14 +202,15 @@ Result<void> RecordLog::append(const Record& record) {
   const std::lock_guard lock{mutex_};
   if (full_ && full_())
     return failed("write", path_, ENOSPC);
-  if (auto opened = open(); !opened)
-    return opened;
+  const File file{::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
+  if (file.handle() < 0)
+    return failed("write", path_, errno);
   // What was written of a record that failed must go, or the next one would follow a torn one.
-  const auto cut = [this] { return ::ftruncate(file_, static_cast<off_t>(size_)) == 0; };
+  const auto cut = [&] { return ::ftruncate(file.handle(), static_cast<off_t>(size_)) == 0; };
   if (torn_ && !cut())
     return failed("write", path_, errno);
   torn_ = false;
-  if (!write_all(file_, record)) {
+  if (!write_all(file.handle(), record)) {
     const int reason = errno;
     torn_ = !cut();
     return failed("write", path_, reason);
@@ -241,7 +225,7 @@ RecordLog::rewrite(const Record* first,
   const std::lock_guard one_at_a_time{rewriting_};
   auto filling = path_;
   filling += ".new";
-  File to{::open(filling.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)};
+  const File to{::open(filling.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)};
   if (to.handle() < 0)
     return failed("write", filling, errno);
   const File from{::open(path_.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -283,9 +267,6 @@ RecordLog::rewrite(const Record* first,
   }
   if (::rename(filling.c_str(), path_.c_str()) != 0)
     return give_up("write", errno);
-  if (file_ >= 0)
-    ::close(file_);
-  file_ = to.release();
   size_ = written + tail.size();
   return {};
 }

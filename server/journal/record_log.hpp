@@ -41,23 +41,21 @@ using DiskFull = std::function<bool()>;
 /// so that a record that was cut off can be told from one that has changed. Thread-safe.
 ///
 /// A record is in the hands of the operating system when `append` returns: it survives the end of
-/// this process, however that comes, but perhaps not that of the system.
+/// this process, however that comes, but perhaps not that of the system. The file is open only as
+/// long as something is read or written, since there may be thousands of logs.
 class RecordLog {
 public:
   using Visit = std::function<void(const Record&)>;
 
   /// Nothing is read or made before the first `append`.
   explicit RecordLog(std::filesystem::path path, DiskFull full = {});
-  ~RecordLog();
-  RecordLog(const RecordLog&) = delete;
-  RecordLog& operator=(const RecordLog&) = delete;
 
   /// Shows all records in order, those behind a damaged one too. A missing file has none.
   /// @returns `Errc::io_error` if the file cannot be read
   [[nodiscard]] Result<LogCondition> read(const Visit& visit) const;
 
   /// Cuts off what a writer before this one left unfinished.
-  [[nodiscard]] Result<void> trim(const LogCondition& condition) const;
+  [[nodiscard]] Result<void> trim(const LogCondition& condition);
 
   /// Adds a record, or nothing.
   /// @returns `Errc::io_error` naming file and reason, for example a full disk
@@ -79,13 +77,10 @@ public:
   }
 
 private:
-  [[nodiscard]] Result<void> open();
-
   const std::filesystem::path path_;
   const DiskFull full_;
   std::mutex rewriting_;
   mutable std::mutex mutex_;
-  int file_ = -1;
   std::uint64_t size_ = 0; // of whole records
   bool torn_ = false;
 };
