@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/durable_sft.hpp"
+
+#include "test/catch.hpp"
+#include "test/client/local_service.hpp"
+#include "test/train/temp_folder.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+using namespace tinkaf;
+using namespace tinkaf::train;
+
+namespace {
+
+/// Ends a run as a crash does: nothing is said, nothing is saved.
+struct Crash {};
+
+std::vector<Example> make_examples() {
+  auto result = std::vector<Example>{};
+  for (Token first = 1; first <= 6; ++first) {
+    auto& example = result.emplace_back();
+    example.datum.model_input = ModelInput::from_ints({first, 7, 8});
+    example.datum.loss_fn_inputs.emplace("target_tokens",
+                                         TensorData::of(std::vector<std::int64_t>{7, 8, first}));
+    example.datum.loss_fn_inputs.emplace("weights", TensorData::of(std::vector<float>{0, 1, 1}));
+    example.target_bytes = {1, 1, 1};
+  }
+  return result;
+}
+
+struct DurableFixture {
+  DurableFixture() {
+    job.model.base_model = "tiny";
+    job.model.lora_config = {.rank = 4, .seed = 1};
+    job.settings = {.steps = 8, .batch_size = 2, .save_every = 2};
+    job.settings.adam.learning_rate = 0.01;
+  }
+
+  /// Runs the job as a new process would.
+  /// @param crash_at ends it when this step is settled; never if it is above the last
+  Result<SftOutcome> run(const char* name, std::size_t crash_at = 1'000,
+                         const std::function<void(const MetricsRow&)>& also = {}) {
+    auto folder = RunFolder::open(temp.path() / name, {{"--job", "one"}});
+    REQUIRE(folder);
+    seen.clear();
+    return run_durable_sft(
+        [this](const std::optional<SessionRecord>& record) -> Result<Service> {
+          if (!record) {
+            ++new_sessions;
+            return Service::connect(local.options(), {});
+          }
+          ++resumed_sessions;
+          if (session_gone)
+            return fail(
+                Error{.code = Errc::not_found, .message = "no such session", .http_status = 404});
+          return Service::resume(*record, local.options(), {});
+        },
+        job, examples, *folder,
+        [&](const MetricsRow& row) {
+          seen.push_back(row.step);
+          if (also)
+            also(row);
+          if (row.step == crash_at)
+            throw Crash{};
+        },
+        [this](const Notice& notice) {
+          const auto lock = std::lock_guard{mutex};
+          notices += notice.text + '\n';
+        },
+        {});
+  }
+
+  void crash(const char* name, std::size_t at) {
+    CHECK_THROWS_AS(run(name, at), Crash);
+  }
+
+  [[nodiscard]] std::string metrics(const char* name) const {
+    return test::read_text(temp.path() / name / "metrics.jsonl");
+  }
+
+  /// What a run gives that nothing happens to.
+  [[nodiscard]] std::string untroubled() {
+    REQUIRE(run("untroubled"));
+    new_sessions = resumed_sessions = 0;
+    return metrics("untroubled");
+  }
+
+  /// Deletes a run's checkpoints beyond a step, as their expiry does.
+  void delete_checkpoints(const char* name, std::size_t beyond) {
+    auto rest = RestClient::connect(local.options());
+    REQUIRE(rest);
+    auto folder = RunFolder::open(temp.path() / name, {{"--job", "one"}});
+    REQUIRE(folder);
+    for (const auto& row : folder->checkpoints())
+      if (row.batch > beyond)
+        REQUIRE(rest->delete_checkpoint_from_tinker_path(row.state_path).get());
+  }
+
+  [[nodiscard]] bool told(const std::string& text) {
+    const auto lock = std::lock_guard{mutex};
+    return notices.find(text) != std::string::npos;
+  }
+
+  test::LocalService local;
+  test::TempFolder temp;
+  std::vector<Example> examples = make_examples();
+  DurableSft job;
+  bool session_gone = false;
+  int new_sessions = 0;
+  int resumed_sessions = 0;
+  std::vector<std::size_t> seen;
+  std::mutex mutex;
+  std::string notices;
+};
+
+} // namespace
+
+TEST_CASE_METHOD(DurableFixture,
+                 "A job that breaks off with a step under way goes on in its session, without the "
+                 "steps that are settled",
+                 "[train][durable]") {
+  const auto wanted = untroubled();
+  crash("run", 4);
+  const auto outcome = run("run");
+  REQUIRE(outcome);
+  CHECK(seen == std::vector<std::size_t>{5, 6, 7});
+  CHECK(new_sessions == 1);
+  CHECK(resumed_sessions == 1);
+  CHECK(metrics("run") == wanted);
+  CHECK(outcome->steps_done == 8);
+  CHECK(notices.empty());
+}
+
+TEST_CASE_METHOD(
+    DurableFixture,
+    "A job whose session is gone goes back to its newest checkpoint, optimizer included",
+    "[train][durable]") {
+  const auto wanted = untroubled();
+  crash("run", 4);
+  session_gone = true;
+  REQUIRE(run("run"));
+  CHECK(seen == std::vector<std::size_t>{4, 5, 6, 7});
+  CHECK(told("goes back 1 steps"));
+  CHECK(metrics("run") == wanted);
+}
+
+TEST_CASE_METHOD(DurableFixture, "A job passes over checkpoints that the service no longer has",
+                 "[train][durable]") {
+  const auto wanted = untroubled();
+  crash("run", 4);
+  delete_checkpoints("run", 2);
+  session_gone = true;
+  REQUIRE(run("run"));
+  CHECK(seen == std::vector<std::size_t>{2, 3, 4, 5, 6, 7});
+  CHECK(told("cannot be restored"));
+  CHECK(metrics("run") == wanted);
+}
+
+TEST_CASE_METHOD(DurableFixture, "A job without any checkpoint left begins again",
+                 "[train][durable]") {
+  const auto wanted = untroubled();
+  crash("run", 4);
+  delete_checkpoints("run", 0);
+  session_gone = true;
+  REQUIRE(run("run"));
+  CHECK(seen.front() == 0);
+  CHECK(told("to its beginning"));
+  CHECK(metrics("run") == wanted);
+  const auto rows = test::read_text(temp.path() / "run" / "checkpoints.jsonl");
+  CHECK(std::count(rows.begin(), rows.end(), '\n') == 4);
+}
+
+TEST_CASE_METHOD(DurableFixture, "A job that breaks off while it goes back goes back again",
+                 "[train][durable]") {
+  const auto wanted = untroubled();
+  crash("run", 4);
+  session_gone = true;
+  crash("run", 4);
+  crash("run", 5);
+  session_gone = false;
+  REQUIRE(run("run"));
+  CHECK(seen == std::vector<std::size_t>{6, 7});
+  CHECK(metrics("run") == wanted);
+}
+
+TEST_CASE_METHOD(DurableFixture, "A job whose model is unloaded under it goes back by itself",
+                 "[train][durable]") {
+  const auto wanted = untroubled();
+  const auto outcome = run("run", 1'000, [this](const MetricsRow& row) {
+    if (row.step != 4 || new_sessions > 1)
+      return;
+    // Somebody else ends the run's model, which the service lists first.
+    auto rest = RestClient::connect(local.options());
+    REQUIRE(rest);
+    auto newest = rest->list_training_runs({}).get();
+    REQUIRE(newest);
+    auto service = Service::connect(local.options(), {});
+    REQUIRE(service);
+    auto client = service->attach_training_client(
+        {.model_id = newest->training_runs.front().training_run_id, .next_seq_id = 1'000});
+    REQUIRE(client);
+    REQUIRE(client->unload().get());
+  });
+  INFO(notices);
+  REQUIRE(outcome);
+  CHECK(new_sessions == 2);
+  CHECK(told("going back to a checkpoint"));
+  CHECK(metrics("run") == wanted);
+}
