@@ -81,6 +81,11 @@ std::string Child::read_line(std::chrono::milliseconds limit) {
   return line;
 }
 
+void Child::interrupt() const {
+  if (!code_)
+    ::kill(pid_, SIGINT);
+}
+
 void Child::kill() {
   if (code_)
     return;

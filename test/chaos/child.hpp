@@ -38,6 +38,9 @@ public:
   /// The next line of the output; empty at its end, or when `limit` is over.
   [[nodiscard]] std::string read_line(std::chrono::milliseconds limit);
 
+  /// ^C.
+  void interrupt() const;
+
   /// kill -9, and waits for the end.
   void kill();
 

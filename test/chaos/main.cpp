@@ -35,8 +35,7 @@ struct Options {
 
 struct Sum {
   std::size_t trials = 0;
-  std::size_t client_kills = 0;
-  std::size_t server_kills = 0;
+  std::map<Blow, std::size_t> blows;
   std::uint64_t faults = 0;
   std::size_t operations = 0;
   std::map<Verdict, std::size_t> verdicts;
@@ -45,8 +44,8 @@ struct Sum {
 
   void add(const TrialResult& result) {
     ++trials;
-    client_kills += result.client_kills;
-    server_kills += result.server_kills;
+    for (const auto& [blow, count] : result.blows)
+      blows[blow] += count;
     operations += result.operations;
     ++verdicts[result.verdict];
     time += result.time;
@@ -61,7 +60,8 @@ constexpr auto usage = R"(Usage: tinkaf_chaos [OPTIONS]
 
   --trials N   schedules to try [200]
   --seed S     seed of the first; the others follow [1]
-  --only WHAT  draw some troubles only: network, client, server, with commas between
+  --only WHAT  some troubles only, with commas between: network; kill -9 for client or server;
+               interrupt (^C for the client); forget (kill the server and all but checkpoints)
   --jobs N     trials at a time [number of cores]
   --verbose    a line for each trial
 )";
@@ -80,19 +80,19 @@ std::uint64_t number(const std::string& option, const std::string& text) {
 }
 
 ChaosScope scope_of(std::string text) {
-  auto scope = ChaosScope{.network = false, .client = false, .server = false};
+  auto scope = ChaosScope{.network = false, .blows = {}};
   text += ',';
   while (!text.empty()) {
     const auto word = text.substr(0, text.find(','));
     text.erase(0, word.size() + 1);
+    const auto* const blow
+        = std::find_if(blows.begin(), blows.end(), [&](Blow x) { return to_string(x) == word; });
     if (word == "network")
       scope.network = true;
-    else if (word == "client")
-      scope.client = true;
-    else if (word == "server")
-      scope.server = true;
+    else if (blow != blows.end())
+      scope.blows.insert(*blow);
     else
-      refuse(fmt::format("--only takes network, client and server, but not `{}`", word));
+      refuse(fmt::format("--only does not take `{}`", word));
   }
   return scope;
 }
@@ -181,12 +181,15 @@ private:
   void print_sum() {
     for (const auto& [kind, count] : sum_.kinds)
       fmt::print("{:>8} {}\n", count, to_string(kind));
-    fmt::print("{} trials of {} ms, {} operations, {} kills ({} of clients, {} of servers), {} "
-               "faults; lost {}, doubled {}, hung {}, leaked {}\n",
-               sum_.trials, sum_.trials == 0 ? 0 : sum_.time.count() / sum_.trials, sum_.operations,
-               sum_.client_kills + sum_.server_kills, sum_.client_kills, sum_.server_kills,
-               sum_.faults, sum_.verdicts[Verdict::lost], sum_.verdicts[Verdict::doubled],
-               sum_.verdicts[Verdict::hung], sum_.verdicts[Verdict::leaked]);
+    auto& verdicts = sum_.verdicts;
+    auto& struck = sum_.blows;
+    fmt::print(
+        "{} trials of {} ms, {} operations; {} kills of clients, {} interrupts, {} kills of "
+        "servers, {} with all they knew; {} faults; lost {}, doubled {}, hung {}, leaked {}\n",
+        sum_.trials, sum_.trials == 0 ? 0 : sum_.time.count() / sum_.trials, sum_.operations,
+        struck[Blow::client], struck[Blow::interrupt], struck[Blow::server] + struck[Blow::forget],
+        struck[Blow::forget], sum_.faults, verdicts[Verdict::lost], verdicts[Verdict::doubled],
+        verdicts[Verdict::hung], verdicts[Verdict::leaked]);
   }
 
   Options options_;

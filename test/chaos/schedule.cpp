@@ -29,22 +29,44 @@ FaultPlan draw_faults(Draws& draws) {
   return plan;
 }
 
+/// Kills three times as often as the rest.
+Blow draw_blow(Draws& draws) {
+  constexpr std::array weighted{Blow::client, Blow::client, Blow::client,    Blow::server,
+                                Blow::server, Blow::server, Blow::interrupt, Blow::forget};
+  return weighted.at(draws.below(weighted.size()));
+}
+
 } // namespace
+
+std::string_view to_string(Blow blow) noexcept {
+  switch (blow) {
+  case Blow::client:
+    return "client";
+  case Blow::interrupt:
+    return "interrupt";
+  case Blow::server:
+    return "server";
+  case Blow::forget:
+    return "forget";
+  }
+  return "unknown";
+}
 
 Schedule draw_schedule(std::uint64_t seed, const ChaosScope& scope) {
   auto draws = Draws{seed};
   auto schedule = Schedule{.seed = seed};
   schedule.job.steps = 2 + static_cast<int>(draws.below(4));
   schedule.job.seed = static_cast<int>(draws.below(2));
+  schedule.job.save_every = static_cast<int>(draws.below(3));
   auto faults = draw_faults(draws);
   if (scope.network)
     schedule.faults = std::move(faults);
   for (auto count = draws.below(4); count > 0; --count) {
-    auto kill = Kill{.victim = draws.below(2) == 0 ? Victim::client : Victim::server};
+    auto kill = Kill{.blow = draw_blow(draws)};
     kill.request = draws.below(usual_requests);
     kill.delay = std::chrono::milliseconds{draws.below(4)};
     kill.away = std::chrono::milliseconds{draws.below(60)};
-    if (kill.victim == Victim::client ? scope.client : scope.server)
+    if (scope.blows.count(kill.blow) > 0)
       schedule.kills.push_back(kill);
   }
   std::stable_sort(schedule.kills.begin(), schedule.kills.end(),
@@ -53,14 +75,13 @@ Schedule draw_schedule(std::uint64_t seed, const ChaosScope& scope) {
 }
 
 std::string to_string(const Schedule& schedule) {
-  auto text = fmt::format("{} steps, data seed {}, {:.0f} % faults", schedule.job.steps,
-                          schedule.job.seed, 100 * schedule.faults.rate);
+  auto text
+      = fmt::format("{} steps, data seed {}, saved every {}, {:.0f} % faults", schedule.job.steps,
+                    schedule.job.seed, schedule.job.save_every, 100 * schedule.faults.rate);
   for (const auto kind : schedule.faults.kinds)
     text += fmt::format(" {}", to_string(kind));
   for (const auto& kill : schedule.kills)
-    text
-        += fmt::format(", kill {} at {}+{} ms", kill.victim == Victim::client ? "client" : "server",
-                       kill.request, kill.delay.count());
+    text += fmt::format(", {} at {}+{} ms", to_string(kill.blow), kill.request, kill.delay.count());
   return text;
 }
 

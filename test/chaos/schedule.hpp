@@ -3,10 +3,13 @@
 
 #include "test/chaos/fault_plan.hpp"
 
+#include <array>
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tinkaf::test {
@@ -17,13 +20,30 @@ struct ChaosJob {
   int batch = 2;
   int seed = 0;
 
+  /// Steps between checkpoints; 0 for none but the last.
+  int save_every = 0;
+
   friend auto operator<=>(const ChaosJob&, const ChaosJob&) = default;
 };
 
-enum class Victim : std::uint8_t { client, server };
+/// Who is struck, and how.
+enum class Blow : std::uint8_t {
+  /// kill -9 for the client.
+  client,
+  /// ^C for the client, which may finish and save.
+  interrupt,
+  /// kill -9 for the server.
+  server,
+  /// The same, and all that it knows is gone but the checkpoints.
+  forget,
+};
+
+inline constexpr std::array blows{Blow::client, Blow::interrupt, Blow::server, Blow::forget};
+
+[[nodiscard]] std::string_view to_string(Blow blow) noexcept;
 
 struct Kill {
-  Victim victim = Victim::client;
+  Blow blow = Blow::client;
 
   /// Requests that have come in before, and time since.
   std::uint64_t request = 0;
@@ -36,8 +56,7 @@ struct Kill {
 /// What may be drawn.
 struct ChaosScope {
   bool network = true;
-  bool client = true;
-  bool server = true;
+  std::set<Blow> blows{tinkaf::test::blows.begin(), tinkaf::test::blows.end()};
 };
 
 /// A job and all that befalls it: a seed decides.

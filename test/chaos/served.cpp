@@ -53,6 +53,10 @@ void Served::kill() {
   child_->kill();
 }
 
+void Served::forget() const {
+  std::filesystem::remove_all(state() / "journal");
+}
+
 void Served::renew() {
   kill();
   std::filesystem::remove_all(state());

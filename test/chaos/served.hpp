@@ -19,6 +19,10 @@ public:
   void start();
   void kill();
 
+  /// While it does not run: removes what it knows of sessions, models and operations. Checkpoints
+  /// stay.
+  void forget() const;
+
   /// Starts it on an empty state folder.
   void renew();
 

@@ -22,6 +22,9 @@ constexpr auto patience = 60s;
 /// Trials on one state folder, which grows with them.
 constexpr std::size_t trials_of_a_folder = 100;
 
+/// How long a command may take to end after ^C; it gives itself 5 s.
+constexpr auto stop_patience = 10s;
+
 /// How often somebody looks whether a kill is due.
 constexpr auto look = 2ms;
 
@@ -67,10 +70,16 @@ Trials::Trials(std::filesystem::path program, std::filesystem::path folder)
 ChildStart Trials::command(const ChaosJob& job, const std::string& url,
                            const std::filesystem::path& run) const {
   return {.program = program_,
-          .arguments
-          = {"train", "sft", "--data", (folder_ / "rows.jsonl").string(), "--out", run.string(),
-             "--steps", std::to_string(job.steps), "--batch", std::to_string(job.batch), "--seed",
-             std::to_string(job.seed), "--lora-rank", "2", "--lr", "0.002", "--base-url", url},
+          .arguments = {"train",        "sft",
+                        "--data",       (folder_ / "rows.jsonl").string(),
+                        "--out",        run.string(),
+                        "--steps",      std::to_string(job.steps),
+                        "--batch",      std::to_string(job.batch),
+                        "--seed",       std::to_string(job.seed),
+                        "--save-every", std::to_string(job.save_every),
+                        "--lora-rank",  "2",
+                        "--lr",         "0.002",
+                        "--base-url",   url},
           .folder = folder_,
           .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "100"}},
           .log = run.string() + ".log"};
@@ -80,7 +89,9 @@ const RunRecord& Trials::reference(const ChaosJob& job) {
   const auto known = references_.find(job);
   if (known != references_.end())
     return known->second;
-  const auto run = folder_ / fmt::format("reference-{}-{}-{}", job.steps, job.batch, job.seed);
+  const auto run
+      = folder_
+        / fmt::format("reference-{}-{}-{}-{}", job.steps, job.batch, job.seed, job.save_every);
   auto client = Child{command(job, fmt::format("http://127.0.0.1:{}", server_.port()), run)};
   auto record = RunRecord{};
   if (client.wait(patience) == 0)
@@ -130,6 +141,31 @@ TrialResult Trials::run(const Schedule& schedule) {
   return result;
 }
 
+void Trials::strike(const Kill& kill, std::unique_ptr<Child>& client, const ChildStart& start,
+                    FaultProxy& proxy) {
+  switch (kill.blow) {
+  case Blow::interrupt:
+    client->interrupt();
+    if (!client->wait(stop_patience))
+      throw std::runtime_error{"the command does not end after ^C"};
+    client = std::make_unique<Child>(start);
+    return;
+  case Blow::client:
+    client->kill();
+    client = std::make_unique<Child>(start);
+    return;
+  case Blow::server:
+  case Blow::forget:
+    server_.kill();
+    if (kill.blow == Blow::forget)
+      server_.forget();
+    std::this_thread::sleep_for(kill.away);
+    server_.start();
+    proxy.set_server(server_.port());
+    return;
+  }
+}
+
 TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
                             const std::filesystem::path& run) {
   auto result = TrialResult{};
@@ -137,8 +173,14 @@ TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
   const auto deadline = std::chrono::steady_clock::now() + patience;
   auto client = std::make_unique<Child>(start);
   auto next = schedule.kills.begin();
+  auto repeats = 0; // a command whose session is lost says so and ends
   while (std::chrono::steady_clock::now() < deadline) {
     if (const auto code = client->wait(look)) {
+      if (*code != 0 && repeats > 0) {
+        --repeats;
+        client = std::make_unique<Child>(start);
+        continue;
+      }
       if (*code != 0) {
         result.verdict = Verdict::lost;
         result.reason = fmt::format("exit code {}: {}", *code, last_words(start.log));
@@ -148,17 +190,9 @@ TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
     if (next == schedule.kills.end() || proxy.requests() < next->request)
       continue;
     std::this_thread::sleep_for(next->delay);
-    if (next->victim == Victim::client) {
-      client->kill();
-      ++result.client_kills;
-      client = std::make_unique<Child>(start);
-    } else {
-      server_.kill();
-      ++result.server_kills;
-      std::this_thread::sleep_for(next->away);
-      server_.start();
-      proxy.set_server(server_.port());
-    }
+    strike(*next, client, start, proxy);
+    ++result.blows[next->blow];
+    repeats += next->blow == Blow::forget ? 1 : 0;
     ++next;
   }
   result.verdict = Verdict::hung;

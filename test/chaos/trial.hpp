@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -25,8 +26,7 @@ struct TrialResult {
   Verdict verdict = Verdict::good;
   std::string reason;
   std::map<FaultKind, std::uint64_t> faults;
-  std::size_t client_kills = 0;
-  std::size_t server_kills = 0;
+  std::map<Blow, std::size_t> blows;
   std::size_t operations = 0;
 
   /// Memory that the server has taken since it was started, in KiB.
@@ -52,6 +52,8 @@ private:
   [[nodiscard]] ChildStart command(const ChaosJob& job, const std::string& url,
                                    const std::filesystem::path& run) const;
   [[nodiscard]] const RunRecord& reference(const ChaosJob& job);
+  void strike(const Kill& kill, std::unique_ptr<Child>& client, const ChildStart& start,
+              FaultProxy& proxy);
   [[nodiscard]] TrialResult trouble(const Schedule& schedule, FaultProxy& proxy,
                                     const std::filesystem::path& run);
 
