@@ -20,6 +20,8 @@ constexpr auto assumed_life = 120s;
 
 constexpr auto pause_after_failure = 10s;
 
+} // namespace
+
 void blot_out(std::string& text, const Secret& secret) {
   constexpr std::size_t shortest = 5; // less would blot out words
   if (secret.reveal().size() < shortest)
@@ -28,8 +30,6 @@ void blot_out(std::string& text, const Secret& secret) {
        at = text.find(secret.reveal(), at))
     text.replace(at, secret.reveal().size(), to_string(secret));
 }
-
-} // namespace
 
 Credentials::Choice Credentials::choose(Use use, TimePoint now) const {
   if (use != Use::session || !exchanges_)

@@ -14,6 +14,10 @@
 
 namespace tinkaf {
 
+/// Replaces a secret wherever it stands in a text; one that is too short to be told from a word
+/// stays.
+void blot_out(std::string& text, const Secret& secret);
+
 /// Asks for a credential; the answer comes later, on any thread.
 using CredentialFetch = std::function<void(CredentialCallback)>;
 

@@ -39,6 +39,10 @@ caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, b
       self->monitor(sender);
     ids.insert(id);
   }
+  for (const auto& secret : call.secrets)
+    call_secrets.insert(secret.reveal());
+  for (const auto& [header, value] : call.request.secret_headers)
+    call_secrets.insert(value);
   auto now = self->clock().now();
   auto endpoint = endpoint_name(call.request.path);
   calls.emplace(id, Pending{.call = std::move(call),
@@ -108,7 +112,7 @@ void HttpActorState::send(std::uint64_t id, const Secret& credential) {
   merge_headers(request.secret_headers, own); // a call under another credential carries that one
   if (request.path == path(Endpoint::telemetry) && request.body) {
     auto body = *request.body;
-    credentials.scrub(body);
+    scrub(body);
     request.body = std::make_shared<const std::string>(std::move(body));
   }
   pending.transfer = transport->submit(
@@ -133,6 +137,7 @@ void HttpActorState::on_done(std::uint64_t id, Result<HttpResponse> outcome) {
     return;
   }
   metrics.on_answer(pending.endpoint, *outcome);
+  scrub(*outcome, pending.call.request);
   if (pending.attempts == 1 && pending.queue_time)
     *pending.queue_time += outcome->queued;
   if (outcome->status == 402 && pause_for_billing(id, pending, *outcome))
@@ -211,7 +216,8 @@ ClientMetrics HttpActorState::take_metrics(bool reset) {
 }
 
 void HttpActorState::fail_call(std::uint64_t id, Error error) {
-  credentials.scrub(error.message);
+  scrub(error.message);
+  scrub(error.request_id);
   auto pending = take(id);
   count(pending, error.code);
   for (const auto& [header, value] : pending.call.request.headers)
@@ -219,6 +225,21 @@ void HttpActorState::fail_call(std::uint64_t id, Error error) {
       error.request_id = "idempotency key " + value;
   report(pending, error);
   pending.answer.fail(std::move(error));
+}
+
+void HttpActorState::scrub(std::string& text) const {
+  credentials.scrub(text);
+  for (const auto& [header, value] : settings.secret_headers)
+    blot_out(text, value);
+  for (const auto& secret : call_secrets)
+    blot_out(text, secret);
+}
+
+void HttpActorState::scrub(HttpResponse& response, const HttpRequest& request) const {
+  const auto* type = response.header("content-type");
+  auto binary = type != nullptr && type->find("protobuf") != std::string::npos;
+  if (!binary && request.path != path(Endpoint::auth_token)) // its answer is a credential
+    scrub(response.body);
 }
 
 void HttpActorState::report(const Pending& pending, const Error& error) {

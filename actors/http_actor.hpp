@@ -47,6 +47,9 @@ struct HttpCall {
   /// A status that repeating the call cannot cure; 0 for none.
   int final_status = 0;
 
+  /// Credentials in the body, never to be seen in what the service answers.
+  std::vector<Secret> secrets;
+
   /// The asker waits out 429 and 402 by itself: they come back as errors at once, a 402 for which
   /// calls still wait with `should_retry` set.
   bool asker_waits = false;
@@ -114,6 +117,10 @@ struct HttpActorState {
 
   void on_lost(Error reason);
 
+  /// Blots out all credentials, should the service have echoed one.
+  void scrub(std::string& text) const;
+  void scrub(HttpResponse& response, const HttpRequest& request) const;
+
   // Credentials, in http_credentials.cpp.
   caf::typed_response_promise<bool> exchange(bool command_enforced);
   void start_exchange();
@@ -147,6 +154,9 @@ struct HttpActorState {
   BillingPause billing;
 
   Credentials credentials;
+
+  /// Those of single calls: of headers and bodies.
+  std::set<std::string> call_secrets;
   bool exchanging = false;
   bool exchange_warned = false;
   bool command_running = false;

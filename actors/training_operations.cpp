@@ -85,7 +85,10 @@ Result<HttpCall> ensure_model(const LoadWeightsRequest& request, const Target& t
   if (auto checked = check_training_path(request.path, "create_training_client_from_state");
       !checked)
     return fail(std::move(checked.error()));
-  return json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
+  auto call = json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
+  if (request.weights_access_token)
+    call.secrets.emplace_back(*request.weights_access_token);
+  return call;
 }
 
 HttpCall weights_info_request(const LoadWeightsRequest& from, const Target& target) {
@@ -152,7 +155,10 @@ Result<HttpCall> send_load_state_request(const std::string& path, bool with_opti
                                     .path = path,
                                     .optimizer = with_optimizer,
                                     .weights_access_token = weights_access_token};
-  return json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
+  auto call = json_call("load_weights", Endpoint::load_weights, wire::to_json(request), target);
+  if (weights_access_token)
+    call.secrets.emplace_back(*weights_access_token);
+  return call;
 }
 
 Result<HttpCall> send_save_weights_for_sampler_request(const SamplerSave& save, std::int64_t seq_id,
