@@ -17,6 +17,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -31,6 +32,7 @@ struct Options {
   std::size_t jobs = std::max(1U, std::thread::hardware_concurrency());
   ChaosScope scope;
   bool verbose = false;
+  std::filesystem::path program = TINKAF_PROGRAM;
 };
 
 struct Sum {
@@ -63,6 +65,7 @@ constexpr auto usage = R"(Usage: tinkaf_chaos [OPTIONS]
   --only WHAT  some troubles only, with commas between: network; kill -9 for client or server;
                interrupt (^C for the client); forget (kill the server and all but checkpoints)
   --jobs N     trials at a time [number of cores]
+  --program P  the tinkaf to try [the one built with this]
   --verbose    a line for each trial
 )";
 
@@ -121,6 +124,8 @@ Options read(const std::vector<std::string>& words) {
       options.trials = trials_given ? options.trials : 1;
     } else if (option == "--only") {
       options.scope = scope_of(value);
+    } else if (option == "--program") {
+      options.program = std::filesystem::absolute(value);
     } else if (option == "--jobs") {
       options.jobs = std::max<std::size_t>(1, number(option, value));
     } else {
@@ -134,8 +139,8 @@ Options read(const std::vector<std::string>& words) {
 class Campaign {
 public:
   explicit Campaign(Options options)
-      : options_(options), folder_(std::filesystem::temp_directory_path()
-                                   / fmt::format("tinkaf-chaos-{}", ::getpid())) {}
+      : options_(std::move(options)), folder_(std::filesystem::temp_directory_path()
+                                              / fmt::format("tinkaf-chaos-{}", ::getpid())) {}
 
   bool run() {
     auto threads = std::vector<std::thread>{};
@@ -155,7 +160,7 @@ public:
 private:
   void work(const std::filesystem::path& folder) {
     try {
-      auto trials = Trials{TINKAF_PROGRAM, folder};
+      auto trials = Trials{options_.program, folder};
       for (auto i = next_++; i < options_.trials && !broken_; i = next_++) {
         const auto schedule = draw_schedule(options_.first_seed + i, options_.scope);
         note(schedule, trials.run(schedule));
@@ -203,6 +208,5 @@ private:
 } // namespace
 
 int main(int argc, char** argv) {
-  const auto options = read({argv + 1, argv + argc});
-  return Campaign{options}.run() ? 0 : 1;
+  return Campaign{read({argv + 1, argv + argc})}.run() ? 0 : 1;
 }
