@@ -122,9 +122,11 @@ TrialResult Trials::run(const Schedule& schedule) {
     if (result.verdict == Verdict::good && !reason.empty())
       std::tie(result.verdict, result.reason) = std::pair{verdict, std::move(reason)};
   };
+  if (watch.doubled() > 0) {
+    result.verdict = Verdict::doubled; // whatever else came of it
+    result.reason = fmt::format("{} operations were accepted twice", watch.doubled());
+  }
   judge(Verdict::lost, difference(expected, read_run(run, server_.state())));
-  if (watch.doubled() > 0)
-    judge(Verdict::doubled, fmt::format("{} operations were accepted twice", watch.doubled()));
   if (!server_.let_go())
     judge(Verdict::leaked, "the server keeps descriptors of clients that are gone");
   if (++trials_ % trials_of_a_folder == 0) {
