@@ -64,6 +64,11 @@ public:
     return system_;
   }
 
+  /// Takes what the user should know.
+  [[nodiscard]] const NoticeSink& notices() const noexcept {
+    return notices_;
+  }
+
   /// Where sources of samples run.
   [[nodiscard]] const std::shared_ptr<LossThreads>& source_threads() const noexcept {
     return source_threads_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/recovery.hpp"
+
 #include "actors/recovery_monitor.hpp"
 #include "client/handles.hpp"
 #include "client/training_client.hpp"
@@ -12,6 +14,55 @@ using namespace std::chrono_literals;
 using namespace tinkaf;
 
 // Recovery against the local server over a real socket.
+
+TEST_CASE_METHOD(test::LocalService, "Plain code has its clients watched and gets the new ones",
+                 "[client][recovery][end-to-end]") {
+  auto service = connect();
+  auto client = train(service);
+  REQUIRE(client.save_state("half").get().has_value());
+  REQUIRE(client.save_state("worse").get().has_value());
+  std::promise<Recovery> recovered;
+  std::promise<std::string> lost;
+  auto monitor = RecoveryMonitor::start(
+      service, {.enabled = true, .max_attempts = 1, .strategy = RecoveryStrategy::best},
+      {.on_recovery = [&](const Recovery& x) { recovered.set_value(x); },
+       .on_failure = [&](const std::string& run, const Error&) { lost.set_value(run); }});
+  REQUIRE(monitor.has_value());
+  REQUIRE(monitor->watch(client).has_value());
+  auto path = "tinker://" + client.model_id() + "/weights/";
+  monitor->rate(client.model_id(), {path + "half", 1.0});
+  monitor->rate(client.model_id(), {path + "worse", 2.0});
+  caf::anon_send_exit(handle(client), caf::exit_reason::kill);
+
+  auto next = recovered.get_future().get();
+  CHECK(next.old_run_id == client.model_id());
+  CHECK(next.checkpoint == path + "half");
+  CHECK(next.client.optim_step().get().has_value());
+  auto status = monitor->status();
+  REQUIRE(status.has_value());
+  CHECK(status->watched == std::vector<std::string>{next.client.model_id()});
+
+  // Its checkpoints are those of a run that is still there; now there is none.
+  auto rest = service.create_rest_client();
+  REQUIRE(rest.has_value());
+  for (const auto* name : {"half", "worse"})
+    REQUIRE(rest->delete_checkpoint_from_tinker_path(path + name).get().has_value());
+  caf::anon_send_exit(handle(next.client), caf::exit_reason::kill);
+  CHECK(lost.get_future().get() == next.client.model_id());
+}
+
+TEST_CASE("A monitor that recovers nothing is refused", "[client][recovery]") {
+  test::LocalService local;
+  auto service = local.connect();
+  auto bad = RecoveryMonitor::start(service, {.enabled = true, .max_attempts = 0}, {});
+  REQUIRE_FALSE(bad.has_value());
+  CHECK(bad.error().message.find("recovery.max_attempts is 0") == 0);
+  auto off = RecoveryMonitor::start(service, {}, {});
+  REQUIRE(off.has_value());
+  auto refused = off->watch(test::LocalService::train(service));
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("recovery is disabled") == 0);
+}
 
 TEST_CASE_METHOD(test::LocalService, "A run whose client breaks goes on with the weights it had",
                  "[client][recovery][end-to-end]") {
