@@ -5,6 +5,7 @@
 
 #include <caf/send.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <functional>
@@ -78,7 +79,7 @@ std::vector<SubmitPart> parts_of(const Batch& data, const ChunkLimits& limits, R
 
 struct CustomLosses::Link {
   std::mutex mutex;
-  TrainingClientActor client;
+  TrainingWorkerActor client;
 
   void send(std::uint64_t id, Result<LinearLoss> computed) {
     std::lock_guard lock{mutex};
@@ -94,8 +95,9 @@ struct CustomLosses::Link {
 };
 
 CustomLosses::CustomLosses(Self self, SubmitLane& lane, std::shared_ptr<LossThreads> threads,
-                           ChunkLimits limits)
-    : self_(self), lane_(lane), threads_(std::move(threads)), limits_(limits), askers_(self) {}
+                           ChunkLimits limits, TrainingNotesActor notes)
+    : self_(self), lane_(lane), threads_(std::move(threads)), limits_(limits),
+      notes_(std::move(notes)) {}
 
 CustomLosses::~CustomLosses() {
   for (auto& [id, run] : runs_) {
@@ -106,17 +108,14 @@ CustomLosses::~CustomLosses() {
 }
 
 void CustomLosses::start(Batch data, CustomLossFn loss, const Owed<ForwardBackwardOutput>& answer,
-                         const caf::strong_actor_ptr& asker) {
+                         std::uint64_t asked) {
   if (auto checked = check(data, loss); !checked)
     return answer.fail(std::move(checked.error()));
   auto id = ++last_id_;
-  askers_.add(asker);
   auto input = std::make_shared<const ForwardBackwardInput>(
       ForwardBackwardInput{.data = operations::forward_data_for_custom_loss(data)});
-  runs_.emplace(id, Run{.data = std::move(data),
-                        .loss = std::move(loss),
-                        .answer = answer,
-                        .asker = caf::actor_cast<caf::actor_addr>(asker)});
+  runs_.emplace(
+      id, Run{.data = std::move(data), .loss = std::move(loss), .answer = answer, .asked = asked});
   auto encode
       = [input](const BatchSlice& slice, std::int64_t seq_id, const operations::Target& target) {
           return operations::send_forward_request(slice, *input, seq_id, target);
@@ -126,7 +125,8 @@ void CustomLosses::start(Batch data, CustomLossFn loss, const Owed<ForwardBackwa
                  [this, id](Result<std::vector<FutureValue>> results) {
                    on_forward(id, std::move(results));
                  },
-             .holder = id});
+             .holder = id,
+             .asked = asked});
 }
 
 void CustomLosses::on_forward(std::uint64_t id, Result<std::vector<FutureValue>> results) {
@@ -145,7 +145,7 @@ void CustomLosses::on_forward(std::uint64_t id, Result<std::vector<FutureValue>>
 void CustomLosses::compute(std::uint64_t id, std::vector<TensorData> logprobs) {
   auto& run = runs_.at(id);
   run.link = std::make_shared<Link>();
-  run.link->client = TrainingClientActor{self_};
+  run.link->client = TrainingWorkerActor{self_};
   auto shared = std::make_shared<const std::vector<TensorData>>(std::move(logprobs));
   auto started = threads_->run([id, link = run.link, loss = std::move(run.loss), data = run.data,
                                 shared, stop = run.stop.get_token()] {
@@ -155,18 +155,31 @@ void CustomLosses::compute(std::uint64_t id, std::vector<TensorData> logprobs) {
     fail_run(id, std::move(started.error()));
 }
 
-void CustomLosses::on_computed(std::uint64_t id, Result<LinearLoss> computed) {
-  if (!runs_.contains(id))
+void CustomLosses::on_computed(std::uint64_t id, const LinearLossOutcome& computed) {
+  auto found = runs_.find(id);
+  if (found == runs_.end())
     return;
-  if (computed)
-    submit_backward(id, std::move(*computed));
-  else
-    fail_run(id, std::move(computed.error()));
+  if (!*computed)
+    return fail_run(id, computed->error());
+  if (notes_)
+    self_->send(notes_, atom::computed_v, found->second.asked, computed);
+  submit_backward(id, **computed);
 }
 
-void CustomLosses::submit_backward(std::uint64_t id, LinearLoss linear) {
-  auto done = [answer = take(id).answer,
-               metrics = std::move(linear.metrics)](Result<std::vector<FutureValue>> results) {
+void CustomLosses::submit_backward(std::uint64_t id, const LinearLoss& linear) {
+  auto run = take(id);
+  lane_.resume(id, backward_turn(linear, run.answer, run.asked));
+}
+
+void CustomLosses::go_on(const LinearLoss& computed, const Owed<ForwardBackwardOutput>& answer,
+                         std::uint64_t asked) {
+  lane_.add(backward_turn(computed, answer, asked));
+}
+
+SubmitTurn CustomLosses::backward_turn(const LinearLoss& linear,
+                                       const Owed<ForwardBackwardOutput>& answer,
+                                       std::uint64_t asked) const {
+  auto done = [answer, metrics = linear.metrics](Result<std::vector<FutureValue>> results) {
     if (!results)
       return answer.fail(std::move(results.error()));
     auto output = operations::combine_outputs(std::move(*results));
@@ -175,9 +188,10 @@ void CustomLosses::submit_backward(std::uint64_t id, LinearLoss linear) {
     else
       answer.fail(std::move(output.error()));
   };
-  lane_.resume(id, SubmitTurn{.parts = parts_of(linear.data, limits_, RequestType::forward_backward,
-                                                operations::send_backward_for_custom_loss),
-                              .done = std::move(done)});
+  return {.parts = parts_of(linear.data, limits_, RequestType::forward_backward,
+                            operations::send_backward_for_custom_loss),
+          .done = std::move(done),
+          .asked = asked};
 }
 
 void CustomLosses::fail_run(std::uint64_t id, Error error) {
@@ -191,19 +205,17 @@ CustomLosses::Run CustomLosses::take(std::uint64_t id) {
   run.stop.request_stop();
   if (run.link)
     run.link->cut();
-  askers_.remove(run.asker);
   return std::move(run);
 }
 
-void CustomLosses::on_down(const caf::actor_addr& asker) {
-  std::vector<std::uint64_t> given_up;
-  for (const auto& [id, run] : runs_)
-    if (run.asker == asker)
-      given_up.push_back(id);
-  for (auto id : given_up) {
-    take(id);
-    lane_.withdraw(id);
-  }
+void CustomLosses::cancel(std::uint64_t asked) {
+  auto found = std::find_if(runs_.begin(), runs_.end(),
+                            [asked](const auto& x) { return x.second.asked == asked; });
+  if (found == runs_.end())
+    return;
+  auto id = found->first;
+  take(id).answer.fail({Errc::cancelled, "the call was given up by its caller"});
+  lane_.withdraw(id);
 }
 
 } // namespace tinkaf

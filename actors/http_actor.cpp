@@ -24,6 +24,12 @@ bool is_answer(const HttpCall& call, int status) {
 
 } // namespace
 
+HttpActorState::~HttpActorState() {
+  for (const auto& [id, pending] : calls)
+    if (pending.transfer != 0)
+      transport->abort(pending.transfer);
+}
+
 caf::typed_response_promise<HttpResponse> HttpActorState::start(HttpCall call, bool once) {
   auto id = ++last_id;
   auto sender = self->current_sender(); // the promise takes it away

@@ -107,6 +107,11 @@ struct HttpActorState {
 
   explicit HttpActorState(SelfPointer ptr) : self(ptr) {}
 
+  /// Gives up the exchanges under way.
+  ~HttpActorState();
+  HttpActorState(const HttpActorState&) = delete;
+  HttpActorState& operator=(const HttpActorState&) = delete;
+
   caf::typed_response_promise<HttpResponse> start(HttpCall call, bool once);
   void try_now(std::uint64_t id);
   void send(std::uint64_t id, const Secret& credential);

@@ -26,6 +26,13 @@ template <class ResponseHandle>
   return handle.id().request_id().integer_value();
 }
 
+/// The same id, as whoever owes the answer sees it.
+template <class T>
+[[nodiscard]] std::uint64_t request_id(const Owed<T>& answer) {
+  auto promise = answer.promise();
+  return static_cast<caf::response_promise&>(promise).id().request_id().integer_value();
+}
+
 /// The calls that an actor has yet to answer, so that their askers can give them up.
 template <class Self>
 class OpenCalls {

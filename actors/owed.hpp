@@ -3,6 +3,7 @@
 
 #include "messages/caf_types.hpp"
 
+#include <caf/sec.hpp>
 #include <caf/typed_response_promise.hpp>
 
 #include <functional>
@@ -12,9 +13,10 @@
 namespace tinkaf {
 
 /// An answer that an actor owes. Copies owe the same one; it is given exactly once: the first call
-/// of `deliver` or `fail` counts, and `Errc::cancelled` is given when the last copy goes away.
+/// of `deliver` or `fail` counts. When the last copy goes away without one, its actor has ended:
+/// then the caller gets what CAF says of an actor that is no more, `Errc::cancelled` by `from_caf`.
 ///
-/// CAF drops a promise without a word when its actor ends, and its caller waits for ever.
+/// CAF by itself drops a promise without a word when its actor ends, and its caller waits for ever.
 template <class T>
 class Owed {
 public:
@@ -62,7 +64,7 @@ private:
     explicit Debt(caf::typed_response_promise<T> x) : promise(std::move(x)) {}
 
     ~Debt() {
-      settle(to_caf({Errc::cancelled, "the client was shut down before an answer came"}));
+      settle(caf::make_error(caf::sec::request_receiver_down));
     }
 
     template <class Answer>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/poller.hpp"
 
+#include "actors/ask_again.hpp"
 #include "actors/http_actor.hpp"
 #include "api/endpoint.hpp"
 #include "api/random.hpp"
@@ -42,14 +43,19 @@ void PollerState::poll() {
       = poll_headers(job.type, polls, polls == 0 ? job.roundtrip : std::nullopt, settings.format);
   ++polls;
   self->request(http, caf::infinite, std::move(request))
-      .then([this](HttpResponse& response) { on_response(response); },
-            [this](const caf::error& error) {
-              // An HTTP actor that is gone will not answer the next poll either.
-              if (is_ours(error) && from_caf(error).code != Errc::cancelled)
-                on_error(from_caf(error));
-              else
-                fail(from_caf(error));
-            });
+      .then(
+          [this](HttpResponse& response) {
+            broken = 0;
+            on_response(response);
+          },
+          [this](const caf::error& error) {
+            if (has_broken(error) && broken++ < max_repeats)
+              poll(); // of the one that is started in its place
+            else if (is_ours(error) && from_caf(error).code != Errc::cancelled)
+              on_error(from_caf(error));
+            else
+              fail(from_caf(error));
+          });
 }
 
 void PollerState::on_response(const HttpResponse& response) {
@@ -95,9 +101,11 @@ void PollerState::on(const FutureTooLarge& announced) {
   // The grant ends with this poller.
   self->request(settings.response_budget, limit, atom::acquire_v, announced.response_payload_size)
       .then([this](std::uint64_t) { fetch_whole(); },
-            [this](const caf::error& error) {
+            [this, announced](const caf::error& error) {
               if (error == caf::sec::request_timeout)
                 go_on(pacer.after_pending({}, moment()));
+              else if (has_broken(error) && broken++ < max_repeats)
+                on(announced); // of the one that is started in its place
               else
                 fail(from_caf(error));
             });

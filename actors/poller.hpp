@@ -60,6 +60,9 @@ struct PollerState {
   PollPacer pacer{PollPolicy{}};
   PollJob job;
   std::uint32_t polls = 0;
+
+  /// HTTP actors that broke over this poll, one after the other.
+  std::uint32_t broken = 0;
   bool allow_metadata_only = true;
   QueueState queue_state = QueueState::unknown;
   std::string queue_state_reason;

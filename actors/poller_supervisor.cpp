@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/poller_supervisor.hpp"
 
+#include "actors/exit_reasons.hpp"
 #include "api/telemetry.hpp"
 #include "api/wire/future.hpp"
 
@@ -54,7 +55,7 @@ caf::typed_response_promise<FutureValue> PollerSupervisorState::add(PollJob job)
       self->monitor(sender);
     ids.insert(id);
   }
-  jobs.emplace(id, Entry{std::move(job), answer, caller, {}, 0});
+  jobs.emplace(id, Entry{.job = std::move(job), .answer = answer, .caller = caller});
   start(id);
   return answer.promise();
 }
@@ -126,25 +127,14 @@ void PollerSupervisorState::restart(std::uint64_t id, const caf::error& reason) 
     return;
   auto& entry = found->second;
   entry.child = nullptr;
-  ++entry.restarts;
   ++restarts;
-  if (!counter.note(policy, self->clock().now()))
-    return give_up_all(reason);
-  auto delay = policy.next_delay(entry.restarts);
+  entry.last_reason = describe_exit(reason);
+  auto delay = entry.restarts.next_delay(policy, self->clock().now());
   if (delay) {
     self->delayed_send(self, *delay, atom::restart_v, id);
     return;
   }
-  fail(id, gave_up(entry.job, entry.restarts, caf::to_string(reason)));
-}
-
-void PollerSupervisorState::give_up_all(const caf::error& reason) {
-  counter.clear();
-  while (!jobs.empty()) {
-    const auto& [id, entry] = *jobs.begin();
-    fail(id, gave_up(entry.job, entry.restarts,
-                     "too many pollers broke at once, the last by " + caf::to_string(reason)));
-  }
+  fail(id, gave_up(entry.job, entry.restarts.total(), entry.last_reason));
 }
 
 void PollerSupervisorState::cancel(const caf::actor_addr& caller, std::uint64_t call) {
@@ -191,7 +181,8 @@ PollerStatuses PollerSupervisorState::statuses() const {
                       .queue_state = entry.queue_state,
                       .queue_state_reason = entry.queue_state_reason,
                       .poller = entry.child,
-                      .restarts = entry.restarts});
+                      .restarts = entry.restarts.total(),
+                      .last_reason = entry.last_reason});
   return result;
 }
 

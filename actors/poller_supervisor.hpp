@@ -3,8 +3,8 @@
 
 #include "actors/owed.hpp"
 #include "actors/poller.hpp"
-#include "actors/restart_policy.hpp"
 #include "messages/interfaces.hpp"
+#include "messages/restart_policy.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -17,7 +17,8 @@
 namespace tinkaf {
 
 /// The answers owed to callers, with the pollers that fetch them. Does no parsing and no I/O of its
-/// own, so that nothing here can break.
+/// own, so that nothing here can break by itself. Each job has its own count of restarts, so that
+/// one whose pollers break for ever costs the others nothing.
 struct PollerSupervisorState {
   using SelfPointer = PollerSupervisorActor::stateful_pointer<PollerSupervisorState>;
 
@@ -26,7 +27,8 @@ struct PollerSupervisorState {
     Owed<FutureValue> answer;
     caf::actor_addr caller;
     PollerActor child;
-    std::uint32_t restarts = 0;
+    RestartCounter restarts;
+    std::string last_reason;
     QueueState queue_state = QueueState::unknown;
     std::string queue_state_reason;
   };
@@ -42,7 +44,6 @@ struct PollerSupervisorState {
   void start(std::uint64_t id);
   void on_down(const caf::down_msg& down);
   void restart(std::uint64_t id, const caf::error& reason);
-  void give_up_all(const caf::error& reason);
 
   /// Gives up what `caller` waits for under `call`.
   void cancel(const caf::actor_addr& caller, std::uint64_t call);
@@ -61,7 +62,6 @@ struct PollerSupervisorState {
   HttpActor http;
   PollerSettings settings;
   RestartPolicy policy;
-  RestartCounter counter;
   std::map<std::uint64_t, Entry> jobs;
   std::map<caf::actor_addr, std::uint64_t> by_child;
   std::map<caf::actor_addr, std::set<std::uint64_t>> by_caller;

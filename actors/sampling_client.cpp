@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/sampling_client.hpp"
 
+#include "actors/ask_again.hpp"
 #include "api/chunking.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
@@ -40,9 +41,8 @@ caf::response_promise untyped(const Owed<T>& answer) {
 
 caf::typed_response_promise<std::string> SamplingClientState::open() {
   auto answer = owe<std::string>(self);
-  if (spec.sampling_session_id)
-    sampling_session_id = *spec.sampling_session_id;
   if (!sampling_session_id.empty()) {
+    tell_id();
     answer.deliver(sampling_session_id);
     return answer.promise();
   }
@@ -56,17 +56,23 @@ caf::typed_response_promise<std::string> SamplingClientState::open() {
                        make_request(Endpoint::create_sampling_session, std::move(body),
                                     make_idempotency_key(), context.request_timeout),
                        context.retry};
-  self->request(context.http, caf::infinite, std::move(call))
-      .then(
-          [this, answer](const HttpResponse& response) {
-            auto session = wire::from_json<CreateSamplingSessionResponse>(response.body);
-            if (!session)
-              return answer.fail(std::move(session.error()));
-            sampling_session_id = std::move(session->sampling_session_id);
-            answer.deliver(sampling_session_id);
-          },
-          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  ask_supervised(
+      self, context.http,
+      [this, answer](const HttpResponse& response) {
+        auto session = wire::from_json<CreateSamplingSessionResponse>(response.body);
+        if (!session)
+          return answer.fail(std::move(session.error()));
+        sampling_session_id = std::move(session->sampling_session_id);
+        tell_id();
+        answer.deliver(sampling_session_id);
+      },
+      [answer](const caf::error& error) { answer.fail(from_caf(error)); }, std::move(call));
   return answer.promise();
+}
+
+void SamplingClientState::tell_id() const {
+  if (notes)
+    self->send(notes, atom::opened_v, sampling_session_id);
 }
 
 caf::typed_response_promise<std::string> SamplingClientState::get_base_model() {
@@ -78,15 +84,15 @@ caf::typed_response_promise<std::string> SamplingClientState::get_base_model() {
   }
   made->request.timeout = context.request_timeout;
   auto call = HttpCall{made->what, std::move(made->request), context.retry};
-  self->request(context.http, caf::infinite, std::move(call))
-      .then(
-          [answer](const HttpResponse& response) {
-            answer.settle(
-                wire::from_json<GetSamplerResponse>(response.body).map([](GetSamplerResponse&& x) {
-                  return std::move(x.base_model);
-                }));
-          },
-          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  ask_supervised(
+      self, context.http,
+      [answer](const HttpResponse& response) {
+        answer.settle(
+            wire::from_json<GetSamplerResponse>(response.body).map([](GetSamplerResponse&& x) {
+              return std::move(x.base_model);
+            }));
+      },
+      [answer](const caf::error& error) { answer.fail(from_caf(error)); }, std::move(call));
   return answer.promise();
 }
 
@@ -99,6 +105,11 @@ SamplingClientState::Sample* SamplingClientState::find(std::uint64_t id) {
 
 void SamplingClientState::sample(SampleRequest request, bool guarded,
                                  const caf::response_promise& call, Done done) {
+  std::optional<FutureRef> future;
+  if (!known.empty()) {
+    future = std::move(known.front());
+    known.pop_front();
+  }
   if (auto checked = validate(request); !checked)
     return done(fail(std::move(checked.error())));
   if (sampling_session_id.empty())
@@ -109,9 +120,14 @@ void SamplingClientState::sample(SampleRequest request, bool guarded,
   samples.emplace(id, Sample{.request = std::move(request),
                              .done = std::move(done),
                              .bytes = bytes,
+                             .asked = call.id().request_id().integer_value(),
                              .guarded = guarded,
                              .grant = {},
                              .call = {}});
+  if (future) {
+    begin_run(samples.at(id));
+    return await_future(id, std::move(*future), std::nullopt);
+  }
   admit(id);
 }
 
@@ -170,7 +186,11 @@ void SamplingClientState::run_waiting() {
 }
 
 void SamplingClientState::run(std::uint64_t id) {
-  auto& sample = samples.at(id);
+  begin_run(samples.at(id));
+  ask_gate(id);
+}
+
+void SamplingClientState::begin_run(Sample& sample) {
   sample.running = true;
   if (sample.guarded && running++ == 0)
     last_progress = self->clock().now();
@@ -178,7 +198,6 @@ void SamplingClientState::run(std::uint64_t id) {
     looking = true;
     self->delayed_send(self, context.sampling.progress_timeout, atom::look_v);
   }
-  ask_gate(id);
 }
 
 void SamplingClientState::look_for_progress() {
@@ -207,9 +226,10 @@ void SamplingClientState::look_for_progress() {
 // --- submitting ----------------------------------------------------------------------------------
 
 void SamplingClientState::ask_gate(std::uint64_t id) {
-  self->request(context.gate, caf::infinite, atom::acquire_v, find(id)->bytes)
-      .then([this, id](std::uint64_t grant) { submit(id, grant); },
-            [this, id](const caf::error& error) { finish(id, fail(from_caf(error))); });
+  ask_supervised(
+      self, context.gate, [this, id](std::uint64_t grant) { submit(id, grant); },
+      [this, id](const caf::error& error) { finish(id, fail(from_caf(error))); }, atom::acquire_v,
+      find(id)->bytes);
 }
 
 void SamplingClientState::submit(std::uint64_t id, std::uint64_t grant) {
@@ -219,12 +239,16 @@ void SamplingClientState::submit(std::uint64_t id, std::uint64_t grant) {
     return;
   }
   sample->grant = grant;
+  if (sample->call) // refused before, by a gate that is no more
+    return post(id);
   auto body = wire::to_json(AsampleRequest{.sample = sample->request,
                                            .sampling_session_id = sampling_session_id,
                                            .seq_id = next_seq_id});
   if (!body)
     return finish(id, fail(std::move(body.error())));
   ++next_seq_id;
+  if (notes)
+    self->send(notes, atom::next_v, next_seq_id);
   sample->call = HttpCall{.what = "asample",
                           .request = make_request(Endpoint::asample, std::move(*body),
                                                   make_idempotency_key(), context.request_timeout),
@@ -237,9 +261,9 @@ void SamplingClientState::post(std::uint64_t id) {
   auto* sample = find(id);
   if (sample == nullptr)
     return;
-  self->request(context.http, caf::infinite, *sample->call)
-      .then([this, id](const HttpResponse& response) { await_result(id, response); },
-            [this, id](const caf::error& error) { on_refusal(id, from_caf(error)); });
+  ask_supervised(
+      self, context.http, [this, id](const HttpResponse& response) { await_result(id, response); },
+      [this, id](const caf::error& error) { on_refusal(id, from_caf(error)); }, *sample->call);
 }
 
 void SamplingClientState::on_refusal(std::uint64_t id, Error error) {
@@ -256,7 +280,17 @@ void SamplingClientState::on_refusal(std::uint64_t id, Error error) {
   self->request(context.gate, caf::infinite, atom::back_off_v, *sample->grant,
                 caf::timespan{error.retry_after.value_or(Millis{0})})
       .then([this, id](bool) { post(id); },
-            [this, id](const caf::error& broken) { finish(id, fail(from_caf(broken))); });
+            [this, id](const caf::error& broken) { on_lost_grant(id, broken); });
+}
+
+void SamplingClientState::on_lost_grant(std::uint64_t id, const caf::error& error) {
+  auto* sample = find(id);
+  if (sample == nullptr)
+    return;
+  if (!has_broken(error))
+    return finish(id, fail(from_caf(error)));
+  sample->grant.reset();
+  ask_gate(id);
 }
 
 void SamplingClientState::leave_gate(Sample& sample) {
@@ -275,17 +309,23 @@ void SamplingClientState::await_result(std::uint64_t id, const HttpResponse& res
   auto future = wire::from_json<FutureRef>(response.body);
   if (!future)
     return finish(id, fail(std::move(future.error())));
-  self->request(context.pollers, caf::infinite,
-                PollJob{std::move(*future), RequestType::sample, self->clock().now(),
-                        response.elapsed, id})
-      .then(
-          [this, id](FutureValue& value) {
-            if (auto* result = std::get_if<SampleResponse>(&value))
-              finish(id, std::move(*result));
-            else
-              finish(id, fail(Errc::protocol_error, "the result is not that of a sample"));
-          },
-          [this, id](const caf::error& error) { on_loss(id, from_caf(error)); });
+  if (notes)
+    self->send(notes, atom::accepted_v, sample->asked, *future);
+  await_future(id, std::move(*future), response.elapsed);
+}
+
+void SamplingClientState::await_future(std::uint64_t id, FutureRef future,
+                                       std::optional<std::chrono::microseconds> roundtrip) {
+  ask_supervised(
+      self, context.pollers,
+      [this, id](FutureValue& value) {
+        if (auto* result = std::get_if<SampleResponse>(&value))
+          finish(id, std::move(*result));
+        else
+          finish(id, fail(Errc::protocol_error, "the result is not that of a sample"));
+      },
+      [this, id](const caf::error& error) { on_loss(id, from_caf(error)); },
+      PollJob{std::move(future), RequestType::sample, self->clock().now(), roundtrip, id});
 }
 
 void SamplingClientState::on_loss(std::uint64_t id, Error error) {
@@ -294,6 +334,8 @@ void SamplingClientState::on_loss(std::uint64_t id, Error error) {
     return;
   if (!sample->guarded || !SamplingPolicy::covers(error))
     return finish(id, fail(std::move(error)));
+  if (notes)
+    self->send(notes, atom::accepted_v, sample->asked, FutureRef{});
   auto delay = context.sampling.next_delay(error, ++sample->losses, random_draw());
   if (context.notices)
     context.notices({Severity::warning, "a sample was lost and is drawn again: " + error.message});
@@ -322,9 +364,15 @@ void SamplingClientState::give_up(std::uint64_t id) {
 
 // --- behaviour -----------------------------------------------------------------------------------
 
-SamplingClientActor::behavior_type sampling_client(SamplingClientState::SelfPointer self,
+SamplingClientActor::behavior_type sampling_worker(SamplingClientState::SelfPointer self,
                                                    ClientContext context, CreateSamplingClient spec,
-                                                   std::int64_t number) {
+                                                   std::int64_t number, SamplingStart start,
+                                                   SamplingNotesActor notes) {
+  self->state.next_seq_id = start.next_seq_id;
+  self->state.known = std::move(start.known);
+  self->state.notes = std::move(notes);
+  if (spec.sampling_session_id)
+    self->state.sampling_session_id = *spec.sampling_session_id;
   self->state.context = std::move(context);
   self->state.spec = std::move(spec);
   self->state.number = number;

@@ -21,8 +21,28 @@
 
 namespace tinkaf {
 
-/// The samples of one sampling session, from the call to its answer: check, wait for room, pass the
-/// gate, submit, await the result; again from the gate if the service lost it.
+/// What the keeper of a sampling client is told by its worker.
+using SamplingNotesActor = caf::typed_actor<
+    // The sampling session has this id.
+    Handles<void(atom::opened, std::string)>,
+    // The first number that was never used.
+    Handles<void(atom::next, std::int64_t)>,
+    // The result of the sample that was asked for by the request of this id has this name, or
+    // with an empty one none any more.
+    Handles<void(atom::accepted, std::uint64_t, FutureRef)>>;
+
+/// Where a worker begins.
+struct SamplingStart {
+  std::int64_t next_seq_id = 0;
+
+  /// Names of the results of the samples that it is asked for first, in their order; absent for
+  /// those that are to be drawn.
+  std::deque<std::optional<FutureRef>> known;
+};
+
+/// One life of a sampling client. The samples of one sampling session, from the call to its answer:
+/// check, wait for room, pass the gate, submit, await the result; again from the gate if the
+/// service lost it.
 struct SamplingClientState {
   using SelfPointer = SamplingClientActor::stateful_pointer<SamplingClientState>;
   using Done = std::function<void(Result<SampleResponse>)>;
@@ -35,6 +55,9 @@ struct SamplingClientState {
 
     /// Size in bytes as the gate counts it.
     std::int64_t bytes = 0;
+
+    /// The id of the request for it.
+    std::uint64_t asked = 0;
 
     /// Counts towards the service's limit and is submitted again when lost.
     bool guarded = true;
@@ -69,15 +92,22 @@ struct SamplingClientState {
 
   void run_waiting();
   void run(std::uint64_t id);
+  void begin_run(Sample& sample);
   void ask_gate(std::uint64_t id);
   void submit(std::uint64_t id, std::uint64_t grant);
   void post(std::uint64_t id);
   void on_refusal(std::uint64_t id, Error error);
   void await_result(std::uint64_t id, const HttpResponse& response);
+  void await_future(std::uint64_t id, FutureRef future,
+                    std::optional<std::chrono::microseconds> roundtrip);
   void on_loss(std::uint64_t id, Error error);
   void finish(std::uint64_t id, Result<SampleResponse> result);
   void give_up(std::uint64_t id);
   void leave_gate(Sample& sample);
+
+  /// The gate has ended with what it had lent.
+  void on_lost_grant(std::uint64_t id, const caf::error& error);
+  void tell_id() const;
 
   /// Fails what runs without anything ever ending.
   void look_for_progress();
@@ -90,6 +120,10 @@ struct SamplingClientState {
   std::int64_t number = 0;
   std::string sampling_session_id;
   std::int64_t next_seq_id = 0;
+  std::deque<std::optional<FutureRef>> known;
+
+  /// Told of what a next worker would need; may be invalid.
+  SamplingNotesActor notes;
 
   /// By the number of their call.
   std::map<std::uint64_t, Sample> samples;
@@ -107,12 +141,14 @@ struct SamplingClientState {
   std::chrono::steady_clock::time_point last_progress;
   bool looking = false;
 
-  static inline const char* name = "tinkaf.sampling-client";
+  static inline const char* name = "tinkaf.sampling-worker";
 };
 
 /// @param number of the sampling session within its session
-SamplingClientActor::behavior_type sampling_client(SamplingClientState::SelfPointer self,
+/// @param start where an earlier worker has ended
+SamplingClientActor::behavior_type sampling_worker(SamplingClientState::SelfPointer self,
                                                    ClientContext context, CreateSamplingClient spec,
-                                                   std::int64_t number);
+                                                   std::int64_t number, SamplingStart start,
+                                                   SamplingNotesActor notes);
 
 } // namespace tinkaf

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/session.hpp"
 
-#include "actors/byte_budget.hpp"
-#include "actors/poller_supervisor.hpp"
-#include "actors/quiet_notices.hpp"
 #include "actors/rest_client.hpp"
-#include "actors/sampling_client.hpp"
-#include "actors/sampling_gate.hpp"
-#include "actors/telemetry.hpp"
+#include "actors/sampling_keeper.hpp"
 #include "api/checkpoint_check.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
-#include "api/telemetry.hpp"
 #include "api/version.hpp"
 #include "api/wire/json.hpp"
 
@@ -35,11 +29,6 @@ constexpr std::chrono::seconds least_refresh_interval{10};
 
 constexpr auto closed_message = "the session is closed";
 
-/// True unless an actor ended because it was told to or was done.
-bool is_breakage(const caf::error& reason) {
-  return reason && reason != caf::exit_reason::user_shutdown && reason != caf::exit_reason::normal;
-}
-
 /// Null without a command.
 CredentialFetch fetch_by(const ClientOptions& options) {
   if (options.credential_command.empty())
@@ -49,36 +38,7 @@ CredentialFetch fetch_by(const ClientOptions& options) {
   return [command](CredentialCallback callback) { command->run(std::move(callback)); };
 }
 
-ResultFormat result_format(WireFormat format) {
-  switch (format) {
-  case WireFormat::protobuf:
-    return ResultFormat::protobuf;
-  case WireFormat::json:
-    return ResultFormat::json;
-  case WireFormat::automatic:
-    break;
-  }
-  return ResultFormat::either;
-}
-
 } // namespace
-
-SessionState::~SessionState() {
-  for (auto& client : clients)
-    self->send_exit(client, caf::exit_reason::user_shutdown);
-  if (pollers)
-    self->send_exit(pollers, caf::exit_reason::user_shutdown);
-  if (gate)
-    self->send_exit(gate, caf::exit_reason::user_shutdown);
-  if (response_budget)
-    self->send_exit(response_budget, caf::exit_reason::user_shutdown);
-  if (dispatch_budget)
-    self->send_exit(dispatch_budget, caf::exit_reason::user_shutdown);
-  if (telemetry)
-    self->send_exit(telemetry, caf::exit_reason::user_shutdown);
-  if (http)
-    self->send_exit(http, caf::exit_reason::user_shutdown);
-}
 
 void SessionState::tell(Severity severity, std::string text) const {
   if (settings.notices)
@@ -111,9 +71,10 @@ caf::typed_response_promise<std::string> SessionState::open() {
   if (openers.size() > 1)
     return answer.promise();
   auto body = wire::to_json(wire::ClientConfigRequest{std::string{service_sdk_version}});
-  self->request(http, caf::infinite, call("client/config", Endpoint::client_config, body))
-      .then([this](const HttpResponse& response) { on_client_config(response); },
-            [this](const caf::error& error) { opened(fail(from_caf(error))); });
+  ask_http(
+      call("client/config", Endpoint::client_config, body),
+      [this](const HttpResponse& response) { on_client_config(response); },
+      [this](const caf::error& error) { opened(fail(from_caf(error))); });
   return answer.promise();
 }
 
@@ -122,38 +83,40 @@ void SessionState::on_client_config(const HttpResponse& response) {
   if (!told)
     return opened(fail(std::move(told.error())));
   config = std::move(*told);
-  self->send(dispatch_budget, atom::resize_v, config.fwdbwd_dispatch_bytes_semaphore_size);
-  self->send(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
-  self->send(response_budget, atom::resize_v, config.inflight_response_bytes_semaphore_size);
-  self->send(gate, atom::resize_v, config.sample_dispatch_bytes_semaphore_size);
+  set_up(dispatch_budget, atom::resize_v, config.fwdbwd_dispatch_bytes_semaphore_size);
+  set_up(http, atom::max_pause_v, caf::timespan{config.billing_exception_max_pause_duration});
+  set_up(response_budget, atom::resize_v, config.inflight_response_bytes_semaphore_size);
+  set_up(gate, atom::resize_v, config.sample_dispatch_bytes_semaphore_size);
   if (!config.pjwt_auth_enabled)
     return get_dynamic_config();
   auto enforced = config.credential_default_source == "credential_cmd";
-  self->request(http, caf::infinite, atom::exchange_v, enforced)
-      .then([this](bool) { get_dynamic_config(); },
-            [this](const caf::error& error) { opened(fail(from_caf(error))); });
+  set_up(http, atom::exchange_v, enforced);
+  ask_supervised(
+      self, http, [this](bool) { get_dynamic_config(); },
+      [this](const caf::error& error) { opened(fail(from_caf(error))); }, atom::exchange_v,
+      enforced);
 }
 
 void SessionState::get_dynamic_config() {
   auto body = wire::to_json(wire::ClientConfigRequest{std::string{service_sdk_version}});
   auto asked = call("client/dynamic_config", Endpoint::client_dynamic_config, body);
   asked.request.timeout = std::min(asked.request.timeout, dynamic_config_timeout);
-  self->request(http, caf::infinite, std::move(asked))
-      .then(
-          [this](const HttpResponse& response) {
-            auto told = wire::from_json<DynamicConfig>(response.body);
-            if (!told)
-              return opened(fail(std::move(told.error())));
-            dynamic_config = *told;
-            create_or_go_on();
-          },
-          [this](const caf::error& error) {
-            auto reason = from_caf(error);
-            // Older services do not have it.
-            if (reason.http_status == 404)
-              return create_or_go_on();
-            opened(fail(std::move(reason)));
-          });
+  ask_http(
+      std::move(asked),
+      [this](const HttpResponse& response) {
+        auto told = wire::from_json<DynamicConfig>(response.body);
+        if (!told)
+          return opened(fail(std::move(told.error())));
+        dynamic_config = *told;
+        create_or_go_on();
+      },
+      [this](const caf::error& error) {
+        auto reason = from_caf(error);
+        // Older services do not have it.
+        if (reason.http_status == 404)
+          return create_or_go_on();
+        opened(fail(std::move(reason)));
+      });
 }
 
 void SessionState::refresh_dynamic_config() {
@@ -198,22 +161,22 @@ void SessionState::create_or_go_on() {
 
 void SessionState::go_on(const SessionRecord& from) {
   auto body = wire::to_json(SessionHeartbeatRequest{from.session_id});
-  self->request(http, caf::infinite, call("session_heartbeat", Endpoint::session_heartbeat, body))
-      .then(
-          [this, from](const HttpResponse&) {
-            session_id = from.session_id;
-            next_model_seq_id = from.next_model_seq_id;
-            next_sampling_session_seq_id = from.next_sampling_session_seq_id;
-            on_session();
-          },
-          [this, from](const caf::error& error) {
-            auto reason = from_caf(error);
-            if (reason.http_status != 404 && reason.http_status != 410)
-              return opened(fail(std::move(reason)));
-            session_id = from.session_id;
-            on_lost(reason.http_status);
-            opened(fail(*lost));
-          });
+  ask_http(
+      call("session_heartbeat", Endpoint::session_heartbeat, body),
+      [this, from](const HttpResponse&) {
+        session_id = from.session_id;
+        next_model_seq_id = from.next_model_seq_id;
+        next_sampling_session_seq_id = from.next_sampling_session_seq_id;
+        on_session();
+      },
+      [this, from](const caf::error& error) {
+        auto reason = from_caf(error);
+        if (reason.http_status != 404 && reason.http_status != 410)
+          return opened(fail(std::move(reason)));
+        session_id = from.session_id;
+        on_lost(reason.http_status);
+        opened(fail(*lost));
+      });
 }
 
 void SessionState::create_session() {
@@ -223,9 +186,10 @@ void SessionState::create_session() {
                            .user_metadata = options.user_metadata,
                            .sdk_version = std::string{service_sdk_version},
                            .project_id = options.project_id});
-  self->request(http, caf::infinite, call("create_session", Endpoint::create_session, body))
-      .then([this](const HttpResponse& answer) { on_create_session(answer); },
-            [this](const caf::error& error) { opened(fail(from_caf(error))); });
+  ask_http(
+      call("create_session", Endpoint::create_session, body),
+      [this](const HttpResponse& answer) { on_create_session(answer); },
+      [this](const caf::error& error) { opened(fail(from_caf(error))); });
 }
 
 void SessionState::on_create_session(const HttpResponse& response) {
@@ -249,16 +213,6 @@ void SessionState::on_session() {
                      atom::refresh_v);
   start_telemetry();
   opened(session_id);
-}
-
-void SessionState::start_telemetry() {
-  if (!settings.options.telemetry.value_or(true))
-    return;
-  telemetry = self->spawn(tinkaf::telemetry, http, TelemetrySettings{.session_id = session_id});
-  self->monitor(telemetry);
-  self->send(http, atom::report_to_v, telemetry);
-  self->send(pollers, atom::report_to_v, telemetry);
-  self->send(telemetry, TelemetryReport{.kind = TelemetryKind::session_start});
 }
 
 void SessionState::opened(Result<std::string> id) {
@@ -351,7 +305,7 @@ void SessionState::on_lost(int status) {
                .message = "the service no longer knows session " + session_id
                           + ": connect again and go on from the last checkpoint",
                .http_status = status};
-  self->send(http, atom::lost_v, *lost);
+  set_up(http, atom::lost_v, *lost);
   if (telemetry)
     self->send(telemetry, TelemetryReport{.severity = TelemetrySeverity::error,
                                           .name = "session.lost",
@@ -389,16 +343,23 @@ ClientContext SessionState::client_context() {
 }
 
 template <class Opened, class Handle>
-void SessionState::hand_out(const Owed<Handle>& answer, Handle client) {
-  auto untyped = caf::actor_cast<caf::actor>(client);
-  clients.push_back(untyped);
-  self->monitor(untyped);
-  self->request(client, caf::infinite, atom::open_v)
-      .then([answer, client](const Opened&) { answer.deliver(client); },
-            [this, answer, untyped](const caf::error& error) {
-              self->send_exit(untyped, caf::exit_reason::user_shutdown);
-              answer.fail(from_caf(error));
-            });
+void SessionState::hand_out(const Owed<Handle>& answer, Handle client, const caf::actor& actor) {
+  clients.push_back(actor);
+  ask_supervised(
+      self, client, [answer, client](const Opened&) { answer.deliver(client); },
+      [this, answer, actor](const caf::error& error) {
+        self->send_exit(actor, caf::exit_reason::user_shutdown);
+        answer.fail(from_caf(error));
+      },
+      atom::open_v);
+}
+
+template <class Opened, class Handle, class Keeper>
+void SessionState::hand_out_kept(const Owed<Handle>& answer, const Keeper& keeper,
+                                 const std::string& part) {
+  auto actor = caf::actor_cast<caf::actor>(keeper);
+  supervise(actor, part);
+  hand_out<Opened>(answer, Handle{keeper}, actor);
 }
 
 caf::result<SessionRecord> SessionState::record() const {
@@ -457,8 +418,10 @@ SessionState::start_training_client(ModelOrigin origin, LedgerActor ledger) {
     if (auto error = not_ready())
       answer.fail(std::move(*error));
     else
-      hand_out(answer,
-               TrainingClientActor{self->spawn(training_client, client_context(), origin, ledger)});
+      hand_out_kept<std::string>(answer,
+                                 self->spawn(training_client, client_context(), origin, ledger,
+                                             settings.options.restarts.clients),
+                                 "training client");
   };
   if (attaches) // nothing is known of the base model
     start();
@@ -479,35 +442,40 @@ SessionState::create_sampling_client(CreateSamplingClient spec) {
     if (auto error = not_ready())
       answer.fail(std::move(*error));
     else
-      hand_out(answer,
-               SamplingClientActor{self->spawn(sampling_client, client_context(), spec, number)});
+      hand_out_kept<std::string>(answer,
+                                 self->spawn(sampling_client, client_context(), spec, number,
+                                             settings.options.restarts.clients),
+                                 "sampling client");
   });
   return answer.promise();
 }
 
 caf::typed_response_promise<RestClientActor> SessionState::create_rest_client() {
   auto answer = owe<RestClientActor>(self);
-  hand_out<Done>(answer, RestClientActor{self->spawn(
-                             rest_client,
-                             RestClientSettings{.http = http,
-                                                .base_url = settings.options.base_url,
-                                                .retry = settings.options.retry,
-                                                .request_timeout = settings.options.request_timeout,
-                                                .notices = settings.notices,
-                                                .downloads = http_client_options(settings.options),
-                                                .opened = !session_id.empty()})});
+  auto rest = RestClientSettings{.http = http,
+                                 .base_url = settings.options.base_url,
+                                 .retry = settings.options.retry,
+                                 .request_timeout = settings.options.request_timeout,
+                                 .notices = settings.notices,
+                                 .downloads = http_client_options(settings.options),
+                                 .opened = !session_id.empty()};
+  auto actor = start_front(
+      [rest](caf::event_based_actor* parent) {
+        return caf::actor_cast<caf::actor>(parent->spawn(rest_client, rest));
+      },
+      "REST client", settings.options.restarts.clients);
+  hand_out<Done>(answer, caf::actor_cast<RestClientActor>(actor), actor);
   return answer.promise();
 }
 
 caf::typed_response_promise<ServerCapabilities> SessionState::capabilities() {
   auto answer = owe<ServerCapabilities>(self);
-  self->request(http, caf::infinite,
-                call("get_server_capabilities", Endpoint::get_server_capabilities, {}))
-      .then(
-          [answer](const HttpResponse& response) {
-            answer.settle(wire::from_json<ServerCapabilities>(response.body));
-          },
-          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  ask_http(
+      call("get_server_capabilities", Endpoint::get_server_capabilities, {}),
+      [answer](const HttpResponse& response) {
+        answer.settle(wire::from_json<ServerCapabilities>(response.body));
+      },
+      [answer](const caf::error& error) { answer.fail(from_caf(error)); });
   return answer.promise();
 }
 
@@ -519,15 +487,16 @@ void SessionState::with_context_limits(std::function<void()> go_on) {
     return;
   auto request = call("get_server_capabilities", Endpoint::get_server_capabilities, {}).request;
   request.timeout = std::min(request.timeout, capabilities_timeout);
-  self->request(http, caf::infinite, std::move(request))
-      .then(
-          [this](const HttpResponse& response) {
-            if (response.status < 200 || response.status >= 300)
-              return on_capabilities(
-                  fail(Errc::protocol_error, "HTTP " + std::to_string(response.status)));
-            on_capabilities(wire::from_json<ServerCapabilities>(response.body));
-          },
-          [this](const caf::error& error) { on_capabilities(fail(from_caf(error))); });
+  ask_supervised(
+      self, http,
+      [this](const HttpResponse& response) {
+        if (response.status < 200 || response.status >= 300)
+          return on_capabilities(
+              fail(Errc::protocol_error, "HTTP " + std::to_string(response.status)));
+        on_capabilities(wire::from_json<ServerCapabilities>(response.body));
+      },
+      [this](const caf::error& error) { on_capabilities(fail(from_caf(error))); },
+      std::move(request));
 }
 
 void SessionState::on_capabilities(const Result<ServerCapabilities>& told) {
@@ -540,54 +509,16 @@ void SessionState::on_capabilities(const Result<ServerCapabilities>& told) {
     go_on();
 }
 
-void SessionState::on_down(const caf::down_msg& down) {
-  if (telemetry && down.source == telemetry.address()) {
-    telemetry = nullptr;
-    return tell(Severity::info, "telemetry is off: " + caf::to_string(down.reason));
-  }
-  if (!closers.empty() && down.source == pollers.address())
-    return;
-  if (down.source == http.address() || down.source == pollers.address()
-      || down.source == gate.address() || down.source == response_budget.address()) {
-    // Nothing works without them. Ending answers everybody, which waiting would not.
-    tell(Severity::error,
-         "the session ends because one of its actors broke: " + caf::to_string(down.reason));
-    self->quit(down.reason);
-    return;
-  }
-  if (telemetry && is_breakage(down.reason))
-    self->send(telemetry, broken_part_report("client"));
-  clients.erase(std::remove_if(clients.begin(), clients.end(),
-                               [&](const auto& x) { return x.address() == down.source; }),
-                clients.end());
-}
-
 // --- behaviour -----------------------------------------------------------------------------------
 
-SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor http,
+SessionActor::behavior_type session(SessionState::SelfPointer self, Starter http,
                                     SessionSettings settings) {
   auto& state = self->state;
-  state.http = std::move(http);
   state.wire_format = settings.options.wire_format;
-  state.quiet = quiet_notices(settings.notices, std::chrono::minutes{1},
-                              [&system = self->system()] { return system.clock().now(); });
-  state.gate = self->spawn(sampling_gate, SamplingGateSettings{});
-  state.response_budget
-      = self->spawn(byte_budget, state.config.inflight_response_bytes_semaphore_size);
-  state.pollers = self->spawn(
-      poller_supervisor, state.http,
-      PollerSettings{settings.options.polling, result_format(settings.options.wire_format),
-                     state.response_budget, state.quiet, settings.options.on_queue_state},
-      settings.restarts);
-  state.dispatch_budget
-      = self->spawn(byte_budget, state.config.fwdbwd_dispatch_bytes_semaphore_size);
   if (!settings.loss_threads)
     settings.loss_threads = make_loss_threads();
   state.settings = std::move(settings);
-  self->monitor(state.http);
-  self->monitor(state.pollers);
-  self->monitor(state.gate);
-  self->monitor(state.response_budget);
+  state.start_services(std::move(http));
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x); });
   return {
       [self](atom::open) { return self->state.open(); },
@@ -620,14 +551,15 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
       [self](atom::json_only) { self->state.wire_format = WireFormat::json; },
       [self](atom::metrics, bool reset) { return self->state.metrics(reset); },
       [self](atom::close) { return self->state.close(); },
+      [self](atom::tree) { return self->state.tree(); },
+      [self](const SupervisionEvent& event) { self->state.on_event(event); },
       [self](atom::heartbeat) { self->state.heartbeat(); },
       [self](atom::refresh) { self->state.refresh_dynamic_config(); },
   };
 }
 
 Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions options,
-                                   NoticeSink notices, RestartPolicy restarts,
-                                   std::optional<SessionRecord> record) {
+                                   NoticeSink notices, std::optional<SessionRecord> record) {
   if (auto checked = validate(options); !checked)
     return fail(std::move(checked.error()));
   auto trace = TraceContext::create(options.trace);
@@ -637,17 +569,19 @@ Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions opti
   auto transport = make_http_transport(options);
   if (!transport)
     return fail(std::move(transport.error()));
-  auto http = system.spawn(http_actor, std::move(*transport),
-                           HttpActorSettings{.credential = std::exchange(options.api_key, {}),
-                                             .command = fetch_by(options),
-                                             .default_headers = options.default_headers,
-                                             .secret_headers = options.secret_headers,
-                                             .trace = std::move(*trace),
-                                             .notices = notices});
+  auto http = HttpActorSettings{.credential = std::exchange(options.api_key, {}),
+                                .command = fetch_by(options),
+                                .default_headers = options.default_headers,
+                                .secret_headers = options.secret_headers,
+                                .trace = std::move(*trace),
+                                .notices = notices};
   options.secret_headers.clear();
-  return SessionActor{system.spawn(session, http,
+  auto start_http = [transport = std::move(*transport),
+                     http = std::move(http)](caf::event_based_actor* parent) {
+    return caf::actor_cast<caf::actor>(parent->spawn(http_actor, transport, http));
+  };
+  return SessionActor{system.spawn(session, Starter{std::move(start_http)},
                                    SessionSettings{.options = std::move(options),
-                                                   .restarts = restarts,
                                                    .notices = std::move(notices),
                                                    .record = std::move(record),
                                                    .loss_threads = {}})};

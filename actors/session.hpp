@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "actors/ask_again.hpp"
 #include "actors/client_context.hpp"
+#include "actors/front.hpp"
 #include "actors/http_actor.hpp"
 #include "actors/http_transport.hpp"
 #include "actors/loss_threads.hpp"
 #include "actors/owed.hpp"
-#include "actors/restart_policy.hpp"
-#include "actors/training_client.hpp"
+#include "actors/training_keeper.hpp"
 #include "api/client_options.hpp"
 #include "api/endpoint.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/notice.hpp"
 
 #include <caf/actor_system.hpp>
+#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +33,6 @@ namespace tinkaf {
 /// What a session is started with; its options hold no credential any more.
 struct SessionSettings {
   ClientOptions options;
-  RestartPolicy restarts;
   NoticeSink notices;
 
   /// The session to go on with; a new one is created if absent.
@@ -63,7 +65,34 @@ struct SessionState {
   void on_create_session(const HttpResponse& response);
   void opened(Result<std::string> id);
   void on_session();
+  // What the session supervises, in session_parts.cpp.
+  void start_services(Starter http_starter);
   void start_telemetry();
+  caf::actor start_front(Starter starter, const std::string& part, const RestartPolicy& policy);
+  template <class Handle>
+  Handle start_service(Starter starter, const std::string& part);
+
+  /// Watches over an actor and shows it in the tree.
+  void supervise(const caf::actor& actor, std::string part);
+  void on_event(const SupervisionEvent& event);
+  void on_down(const caf::down_msg& down);
+
+  /// Takes a part out of the tree; returns its name.
+  std::string forget_part(const caf::actor_addr& who);
+  caf::typed_response_promise<SupervisionTree> tree();
+
+  /// Sends a message to a service, and to those that are started in its place.
+  template <class Handle, class... Args>
+  void set_up(const Handle& service, const Args&... args) {
+    caf::anon_send(caf::actor_cast<caf::actor>(service), atom::setup_v, caf::make_message(args...));
+  }
+
+  /// Makes a call that may be repeated if the HTTP actor breaks over it.
+  template <class OnValue, class OnError>
+  void ask_http(HttpCall call, OnValue on_value, OnError on_error) {
+    ask_supervised(self, http, std::move(on_value), std::move(on_error), std::move(call));
+  }
+
   caf::typed_response_promise<ClientMetrics> metrics(bool reset);
   caf::typed_response_promise<bool> close();
   void end(bool telemetry_sent);
@@ -97,13 +126,16 @@ struct SessionState {
   /// Answers with a client once it is open; stops it if that fails.
   /// @tparam Opened what the client answers with when it is open
   template <class Opened = std::string, class Handle>
-  void hand_out(const Owed<Handle>& answer, Handle client);
+  void hand_out(const Owed<Handle>& answer, Handle client, const caf::actor& actor);
+
+  /// The same with a client that restarts its own worker.
+  template <class Opened, class Handle, class Keeper>
+  void hand_out_kept(const Owed<Handle>& answer, const Keeper& keeper, const std::string& part);
 
   /// Why no client can be made now, if so.
   [[nodiscard]] std::optional<Error> not_ready() const;
   [[nodiscard]] HttpCall call(const char* what, Endpoint endpoint, std::string body) const;
   [[nodiscard]] ClientContext client_context();
-  void on_down(const caf::down_msg& down);
   void tell(Severity severity, std::string text) const;
 
   SelfPointer self;
@@ -124,6 +156,14 @@ struct SessionState {
   NoticeSink quiet;
   std::vector<caf::actor> clients;
 
+  /// The fronts of http, pollers, gate, budgets and telemetry.
+  std::vector<caf::actor> services;
+
+  /// What is supervised, in the order in which it was started.
+  std::map<std::uint64_t, SupervisedPart> parts;
+  std::map<caf::actor_addr, std::uint64_t> part_ids;
+  std::uint64_t last_part = 0;
+
   ClientConfig config;
   DynamicConfig dynamic_config;
   bool refresh_failed = false;
@@ -143,8 +183,8 @@ struct SessionState {
   static inline const char* name = "tinkaf.session";
 };
 
-/// The behaviour over an HTTP actor that exists, which it then owns; tests pass a scripted one.
-SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor http,
+/// @param http starts an HTTP actor, in tests one over a scripted transport
+SessionActor::behavior_type session(SessionState::SelfPointer self, Starter http,
                                     SessionSettings settings);
 
 /// Starts the actors of a service: session, HTTP, pollers. Ask the session to open.
@@ -155,7 +195,6 @@ SessionActor::behavior_type session(SessionState::SelfPointer self, HttpActor ht
 ///   malformed credential
 [[nodiscard]] Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions options,
                                                  NoticeSink notices = notices_to_stderr(),
-                                                 RestartPolicy restarts = {},
                                                  std::optional<SessionRecord> record = {});
 
 } // namespace tinkaf

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/submit_lane.hpp"
 
+#include "actors/ask_again.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -110,6 +112,13 @@ void SubmitLane::close(Error reason) {
     turn.done(fail(*closed_));
 }
 
+void SubmitLane::lose(const Error& cause) {
+  auto reason = lost_on_its_way(cause);
+  if (settings_.notes)
+    self_->send(settings_.notes, atom::lost_v, reason);
+  close(std::move(reason));
+}
+
 void SubmitLane::add(SubmitTurn turn) {
   if (closed_) {
     turn.done(fail(*closed_));
@@ -151,6 +160,8 @@ void SubmitLane::begin(SubmitTurn turn) {
   auto numbers = next_numbers(turn);
   if (!numbers) {
     turn.done(fail(numbers.error()));
+    if (settings_.notes)
+      self_->send(settings_.notes, atom::lost_v, numbers.error());
     return close(std::move(numbers.error()));
   }
   auto reused = turn.numbered && !left_.empty();
@@ -219,9 +230,9 @@ void SubmitLane::encode() {
 }
 
 void SubmitLane::note() {
-  if (!settings_.ledger || !active_->turn.numbered || active_->reused)
+  if (!settings_.notes || !active_->turn.numbered)
     return start();
-  self_->request(settings_.ledger, caf::infinite, active_->numbers)
+  self_->request(settings_.notes, caf::infinite, active_->turn.asked, active_->numbers)
       .then([this](Done) { start(); },
             [this](const caf::error& error) { abandon(from_caf(error)); });
 }
@@ -229,7 +240,7 @@ void SubmitLane::note() {
 void SubmitLane::abandon(Error error) {
   auto ended = std::exchange(active_, std::nullopt);
   if (ended->reused)
-    close(lost_on_its_way(error)); // the service may wait for the number
+    lose(error); // the service may wait for the number
   ended->collector->finish(fail(std::move(error)));
   begin_next();
 }
@@ -272,27 +283,31 @@ void SubmitLane::next_phase() {
 
 void SubmitLane::acquire(std::size_t part) {
   auto go_on = [this, part] { send(part, std::move(active_->calls[part]), !target().protobuf); };
-  self_->request(settings_.budget, caf::infinite, atom::acquire_v, active_->turn.parts[part].bytes)
-      .then(
-          [this, part, go_on](std::uint64_t grant) {
-            active_->grants[part] = grant;
-            go_on();
-          },
-          // A budget that is gone limits nothing.
-          [go_on](const caf::error&) { go_on(); });
+  ask_supervised(
+      self_, settings_.budget,
+      [this, part, go_on](std::uint64_t grant) {
+        active_->grants[part] = grant;
+        go_on();
+      },
+      // A budget that is gone limits nothing.
+      [go_on](const caf::error&) { go_on(); }, atom::acquire_v, active_->turn.parts[part].bytes);
 }
 
 void SubmitLane::send(std::size_t part, HttpCall call, bool as_json) {
-  auto sent = self_->clock().now();
-  self_->request(settings_.http, caf::infinite, std::move(call))
-      .then([this, part, sent,
-             as_json](const HttpResponse& response) { on_accepted(part, response, sent, as_json); },
-            [this, part, as_json](const caf::error& error) {
-              auto ours = from_caf(error);
-              // An HTTP actor that broke may have sent the request before.
-              ours.ambiguous = ours.ambiguous || !is_ours(error);
-              on_refused(part, std::move(ours), as_json);
-            });
+  auto accepted = [this, part, sent = self_->clock().now(), as_json](const HttpResponse& response) {
+    on_accepted(part, response, sent, as_json);
+  };
+  auto refused = [this, part, as_json](const caf::error& error) {
+    auto ours = from_caf(error);
+    // An HTTP actor that broke may have sent the request before.
+    ours.ambiguous = ours.ambiguous || has_broken(error);
+    on_refused(part, std::move(ours), as_json);
+  };
+  // The service knows a repeat by its number.
+  if (active_->turn.numbered)
+    ask_supervised(self_, settings_.http, accepted, refused, std::move(call));
+  else
+    self_->request(settings_.http, caf::infinite, std::move(call)).then(accepted, refused);
 }
 
 void SubmitLane::on_accepted(std::size_t part, const HttpResponse& response,
@@ -315,8 +330,8 @@ void SubmitLane::on_accepted(std::size_t part, const HttpResponse& response,
   active_->errors[part].reset();
   active_->accepted[part] = true;
   if (auto* future = std::get_if<FutureRef>(&*submitted)) {
-    if (settings_.ledger && active_->turn.numbered)
-      self_->send(settings_.ledger, atom::accepted_v, active_->numbers[part].seq_id, *future);
+    if (settings_.notes && active_->turn.numbered)
+      self_->send(settings_.notes, atom::accepted_v, active_->numbers[part].seq_id, *future);
     await_result(
         part, std::move(*future),
         std::chrono::duration_cast<std::chrono::microseconds>(self_->clock().now() - sent));
@@ -368,6 +383,8 @@ void SubmitLane::end_turn() {
   auto failed = std::any_of(active_->errors.begin(), active_->errors.end(),
                             [](const auto& x) { return x.has_value(); });
   settle_numbers();
+  if (failed && settings_.notes && active_->turn.numbered)
+    self_->send(settings_.notes, atom::settled_v, active_->turn.asked, next_seq_id_);
   if (failed)
     active_->collector->finish(fail(explain_failure()));
   active_.reset();
@@ -394,7 +411,7 @@ void SubmitLane::settle_numbers() {
   if (!active_->reused)
     next_seq_id_ = active_->numbers.front().seq_id + static_cast<std::int64_t>(used);
   if (!certain)
-    close(lost_on_its_way(explain_failure()));
+    lose(explain_failure());
 }
 
 Error SubmitLane::explain_failure() const {
@@ -416,15 +433,18 @@ void SubmitLane::await_result(std::size_t part, FutureRef future,
                               std::optional<std::chrono::microseconds> roundtrip) {
   auto job = PollJob{std::move(future), active_->turn.parts[part].type, self_->clock().now(),
                      roundtrip, active_->turn.call};
-  self_->request(settings_.pollers, caf::infinite, std::move(job))
-      .then([collector = active_->collector,
-             part](FutureValue& value) { collector->on_value(part, std::move(value)); },
-            [collector = active_->collector, part, reused = active_->reused,
-             request = active_->numbers[part]](const caf::error& error) {
-              auto ours = from_caf(error);
-              collector->on_failure(part, reused ? name_lost_result(request, std::move(ours))
-                                                 : std::move(ours));
-            });
+  ask_supervised(
+      self_, settings_.pollers,
+      [collector = active_->collector, part](FutureValue& value) {
+        collector->on_value(part, std::move(value));
+      },
+      [collector = active_->collector, part, reused = active_->reused,
+       request = active_->numbers[part]](const caf::error& error) {
+        auto ours = from_caf(error);
+        collector->on_failure(part, reused ? name_lost_result(request, std::move(ours))
+                                           : std::move(ours));
+      },
+      std::move(job));
 }
 
 } // namespace tinkaf

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/http_actor.hpp"
+#include "actors/training_notes.hpp"
 #include "actors/training_operations.hpp"
 #include "messages/interfaces.hpp"
 
@@ -47,6 +48,9 @@ struct SubmitTurn {
   /// Set if the operation has a second turn, which depends on the results of this one: nothing
   /// behind this turn begins before `resume` is called with the same number.
   std::uint64_t holder = 0;
+
+  /// The operation, as its notes are to name it.
+  std::uint64_t asked = 0;
 };
 
 /// Submits the operations of one model one after the other, in the order of the calls of `add`, and
@@ -60,12 +64,12 @@ struct SubmitTurn {
 /// A training pass takes its estimated bytes from the budget before it leaves and gives them back
 /// once it is answered for good; the grants are those of the client's actor.
 ///
-/// With a ledger, a turn's numbers are noted there before its requests leave, and the names of its
-/// results as they come in. A lane that goes on with a model (`Settings::attached`) gives the
-/// numbers of the open turns first; these are not noted again.
+/// A turn's numbers are noted before its requests leave, and the names of its results as they come
+/// in. A lane that goes on with a model (`Settings::attached`) gives the numbers of the open turns
+/// first.
 class SubmitLane {
 public:
-  using Self = TrainingClientActor::base*;
+  using Self = TrainingWorkerActor::base*;
 
   struct Settings {
     HttpActor http;
@@ -77,7 +81,7 @@ public:
     operations::Target target;
 
     /// Remembers numbers; where it is invalid, nobody does.
-    LedgerActor ledger;
+    TrainingNotesActor notes;
 
     /// What an earlier lane of the same model has left.
     AttachTrainingClient attached;
@@ -101,6 +105,9 @@ public:
 
   /// Fails all turns, those to come as well.
   void close(Error reason);
+
+  /// The same, because of a number of which nobody knows whether it is used up.
+  void lose(const Error& cause);
 
   void add(SubmitTurn turn);
 

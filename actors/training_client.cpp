@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/training_client.hpp"
 
+#include "actors/ask_again.hpp"
 #include "api/batch_check.hpp"
 #include "api/chunking.hpp"
 #include "api/wire/json.hpp"
@@ -21,7 +22,7 @@ SubmitLane::Settings lane_settings(const ClientContext& context) {
                      .timeout = context.request_timeout,
                      .protobuf = context.wire_format != WireFormat::json,
                      .compress = context.config.proto_compress_fwdbwd},
-          .ledger = {},
+          .notes = {},
           .attached = {},
           .budget = context.dispatch_budget,
           .parallel_chunks = context.config.parallel_fwdbwd_chunks,
@@ -38,8 +39,15 @@ std::function<void(Result<T>)> settle(const Owed<T>& answer) {
 } // namespace
 
 template <class T>
-void TrainingClientState::submit(SubmitPart part, std::function<void(Result<T>)> done,
-                                 std::uint64_t call, bool numbered) {
+Owed<T> TrainingClientState::owe_call(Call& call) {
+  auto answer = calls.owe<T>(context.pollers, call.number);
+  call.asked = request_id(answer);
+  return answer;
+}
+
+template <class T>
+void TrainingClientState::submit(SubmitPart part, std::function<void(Result<T>)> done, Call call,
+                                 bool numbered) {
   // What cannot be built is told at once, not when its turn comes.
   auto on_trial = NumberedRequest{.type = part.type, .accepted = {}, .sampling_session_seq_id = {}};
   if (part.for_sampler)
@@ -53,14 +61,17 @@ void TrainingClientState::submit(SubmitPart part, std::function<void(Result<T>)>
       return done(std::move(*value));
     done(fail(Errc::protocol_error, "the result is that of another operation"));
   };
-  lane->add(
-      {.parts = {std::move(part)}, .numbered = numbered, .done = std::move(finish), .call = call});
+  lane->add({.parts = {std::move(part)},
+             .numbered = numbered,
+             .done = std::move(finish),
+             .call = call.number,
+             .asked = call.asked});
 }
 
 caf::typed_response_promise<ForwardBackwardOutput>
 TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only) {
-  std::uint64_t call = 0;
-  auto answer = calls.owe<ForwardBackwardOutput>(context.pollers, call);
+  Call call;
+  auto answer = owe_call<ForwardBackwardOutput>(call);
   auto checked = check_batch(input);
   if (checked)
     checked = check_context(input.data);
@@ -73,7 +84,8 @@ TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only
       = forward_only ? operations::send_forward_request : operations::send_forward_backward_request;
   auto shared = std::make_shared<const ForwardBackwardInput>(std::move(input));
   SubmitTurn turn;
-  turn.call = call;
+  turn.call = call.number;
+  turn.asked = call.asked;
   for (const auto& chunk : plan_chunks(*shared->data, ChunkLimits::from(context.config))) {
     auto slice = BatchSlice{shared->data, chunk.first, chunk.last};
     turn.parts.push_back(
@@ -94,12 +106,11 @@ TrainingClientState::training_pass(ForwardBackwardInput input, bool forward_only
 
 caf::typed_response_promise<ForwardBackwardOutput>
 TrainingClientState::custom_loss(Batch data, CustomLossFn loss) {
-  auto asker = self->current_sender(); // the promise takes it away
   auto answer = owe<ForwardBackwardOutput>(self);
   if (auto checked = check_context(data); !checked)
     answer.fail(std::move(checked.error()));
   else
-    custom_losses->start(std::move(data), std::move(loss), answer, asker);
+    custom_losses->start(std::move(data), std::move(loss), answer, request_id(answer));
   return answer.promise();
 }
 
@@ -115,8 +126,8 @@ Result<void> TrainingClientState::check_context(const Batch& data) const {
 
 caf::typed_response_promise<OptimStepResponse>
 TrainingClientState::optim_step(const AdamParams& params) {
-  std::uint64_t call = 0;
-  auto answer = calls.owe<OptimStepResponse>(context.pollers, call);
+  Call call;
+  auto answer = owe_call<OptimStepResponse>(call);
   submit<OptimStepResponse>({RequestType::optim_step,
                              [params](const NumberedRequest& number, const Target& target) {
                                return operations::send_optim_step_request(params, number.seq_id,
@@ -128,8 +139,8 @@ TrainingClientState::optim_step(const AdamParams& params) {
 
 caf::typed_response_promise<SaveWeightsResponse>
 TrainingClientState::save_state(std::string checkpoint, SaveWeightsOptions options) {
-  std::uint64_t call = 0;
-  auto answer = calls.owe<SaveWeightsResponse>(context.pollers, call);
+  Call call;
+  auto answer = owe_call<SaveWeightsResponse>(call);
   submit<SaveWeightsResponse>({RequestType::save_weights,
                                [checkpoint = std::move(checkpoint),
                                 options](const NumberedRequest& number, const Target& target) {
@@ -142,8 +153,8 @@ TrainingClientState::save_state(std::string checkpoint, SaveWeightsOptions optio
 
 caf::typed_response_promise<LoadWeightsResponse>
 TrainingClientState::load_state(std::string path, bool with_optimizer) {
-  std::uint64_t call = 0;
-  auto answer = calls.owe<LoadWeightsResponse>(context.pollers, call);
+  Call call;
+  auto answer = owe_call<LoadWeightsResponse>(call);
   submit<LoadWeightsResponse>({RequestType::load_weights,
                                [path = std::move(path), with_optimizer](
                                    const NumberedRequest& number, const Target& target) {
@@ -156,7 +167,7 @@ TrainingClientState::load_state(std::string path, bool with_optimizer) {
 
 void TrainingClientState::save_weights_for_sampler(
     operations::SamplerSave save, std::function<void(Result<SaveWeightsForSamplerResponse>)> done,
-    std::uint64_t call) {
+    Call call) {
   auto for_sampler = save.needs_number();
   submit<SaveWeightsForSamplerResponse>(
       {.type = RequestType::save_weights_for_sampler,
@@ -172,8 +183,8 @@ void TrainingClientState::save_weights_for_sampler(
 
 caf::typed_response_promise<SamplingClientActor>
 TrainingClientState::save_weights_and_get_sampling_client() {
-  std::uint64_t call = 0;
-  auto answer = calls.owe<SamplingClientActor>(context.pollers, call);
+  Call call;
+  auto answer = owe_call<SamplingClientActor>(call);
   save_weights_for_sampler(
       {},
       [this, answer](Result<SaveWeightsForSamplerResponse> saved) {
@@ -196,18 +207,19 @@ caf::typed_response_promise<ModelInfo> TrainingClientState::get_info() {
     answer.fail({Errc::invalid_argument, "the model is not there yet: open the client first"});
     return answer.promise();
   }
-  self->request(context.http, caf::infinite, operations::get_info_request(lane->target()))
-      .then(
-          [answer](const HttpResponse& response) {
-            answer.settle(wire::from_json<ModelInfo>(response.body));
-          },
-          [answer](const caf::error& error) { answer.fail(from_caf(error)); });
+  ask_supervised(
+      self, context.http,
+      [answer](const HttpResponse& response) {
+        answer.settle(wire::from_json<ModelInfo>(response.body));
+      },
+      [answer](const caf::error& error) { answer.fail(from_caf(error)); },
+      operations::get_info_request(lane->target()));
   return answer.promise();
 }
 
 caf::typed_response_promise<UnloadModelResponse> TrainingClientState::unload() {
-  std::uint64_t call = 0;
-  auto answer = calls.owe<UnloadModelResponse>(context.pollers, call);
+  Call call;
+  auto answer = owe_call<UnloadModelResponse>(call);
   submit<UnloadModelResponse>(
       {RequestType::unload_model,
        [](const NumberedRequest&, const Target& target) -> Result<HttpCall> {
@@ -217,23 +229,21 @@ caf::typed_response_promise<UnloadModelResponse> TrainingClientState::unload() {
   return answer.promise();
 }
 
-TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPointer self,
+TrainingWorkerActor::behavior_type training_worker(TrainingClientState::SelfPointer self,
                                                    ClientContext context, ModelOrigin origin,
-                                                   LedgerActor ledger) {
+                                                   TrainingNotesActor notes) {
   auto& state = self->state;
   auto settings = lane_settings(context);
   settings.on_fall_back
       = [self, session = context.session] { self->send(session, atom::json_only_v); };
-  settings.ledger = std::move(ledger);
+  settings.notes = notes;
   if (auto* attached = std::get_if<AttachTrainingClient>(&origin))
     settings.attached = std::move(*attached);
   state.lane.emplace(self, std::move(settings));
   state.custom_losses.emplace(self, *state.lane, context.loss_threads,
-                              ChunkLimits::from(context.config));
+                              ChunkLimits::from(context.config), std::move(notes));
   state.context = std::move(context);
   state.origin = std::move(origin);
-  self->set_down_handler(
-      [self](const caf::down_msg& x) { self->state.custom_losses->on_down(x.source); });
   return {
       [self](atom::open) { return self->state.open(); },
       [self](atom::forward_backward, ForwardBackwardInput& input) {
@@ -245,6 +255,11 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
       [self](atom::custom_loss, Batch& data, CustomLossFn& loss) {
         return self->state.custom_loss(std::move(data), std::move(loss));
       },
+      [self](atom::custom_loss, const LinearLossOutcome& computed) {
+        auto answer = owe<ForwardBackwardOutput>(self);
+        self->state.custom_losses->go_on(**computed, answer, request_id(answer));
+        return answer.promise();
+      },
       [self](const AdamParams& params) { return self->state.optim_step(params); },
       [self](atom::save_state, std::string& checkpoint, const SaveWeightsOptions& options) {
         return self->state.save_state(std::move(checkpoint), options);
@@ -254,16 +269,16 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
       },
       [self](atom::save_for_sampler, std::string& checkpoint, const SaveWeightsOptions& options) {
         auto& client = self->state;
-        std::uint64_t call = 0;
-        auto answer = client.calls.owe<SaveWeightsForSamplerResponse>(client.context.pollers, call);
+        TrainingClientState::Call call;
+        auto answer = client.owe_call<SaveWeightsForSamplerResponse>(call);
         client.save_weights_for_sampler({.path = std::move(checkpoint), .options = options},
                                         settle(answer), call);
         return answer.promise();
       },
       [self](atom::save_for_sampler) {
         auto& client = self->state;
-        std::uint64_t call = 0;
-        auto answer = client.calls.owe<SaveWeightsForSamplerResponse>(client.context.pollers, call);
+        TrainingClientState::Call call;
+        auto answer = client.owe_call<SaveWeightsForSamplerResponse>(call);
         client.save_weights_for_sampler({}, settle(answer), call);
         return answer.promise();
       },
@@ -272,14 +287,15 @@ TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPoin
       [self](atom::unload) { return self->state.unload(); },
       [self](atom::cancel, std::uint64_t call) {
         self->state.calls.cancel(self->current_sender(), call);
+        self->state.custom_losses->cancel(call);
       },
       [self](atom::status, std::uint64_t call) {
         auto& client = self->state;
         auto asker = self->current_sender(); // the promise takes it away
         return client.calls.status(client.context.pollers, asker, call);
       },
-      [self](atom::computed, std::uint64_t id, LinearLossOutcome& outcome) {
-        self->state.custom_losses->on_computed(id, std::move(*outcome));
+      [self](atom::computed, std::uint64_t id, const LinearLossOutcome& outcome) {
+        self->state.custom_losses->on_computed(id, outcome);
       },
   };
 }

@@ -6,6 +6,7 @@
 #include "actors/open_calls.hpp"
 #include "actors/owed.hpp"
 #include "actors/submit_lane.hpp"
+#include "actors/training_notes.hpp"
 #include "messages/interfaces.hpp"
 #include "messages/requests.hpp"
 
@@ -23,8 +24,15 @@ namespace tinkaf {
 /// Where a training client's model comes from.
 using ModelOrigin = std::variant<CreateModelRequest, LoadWeightsRequest, AttachTrainingClient>;
 
+/// One life of a training client: what it is asked for, carried out.
 struct TrainingClientState {
-  using SelfPointer = TrainingClientActor::stateful_pointer<TrainingClientState>;
+  using SelfPointer = TrainingWorkerActor::stateful_pointer<TrainingClientState>;
+
+  /// How a call goes by: for `PollJob::call`, and for notes.
+  struct Call {
+    std::uint64_t number = 0;
+    std::uint64_t asked = 0;
+  };
 
   explicit TrainingClientState(SelfPointer ptr) : self(ptr), calls(ptr, false) {}
 
@@ -51,15 +59,18 @@ struct TrainingClientState {
   /// Answers through `done`, once.
   void save_weights_for_sampler(operations::SamplerSave save,
                                 std::function<void(Result<SaveWeightsForSamplerResponse>)> done,
-                                std::uint64_t call);
+                                Call call);
+
+  template <class T>
+  [[nodiscard]] Owed<T> owe_call(Call& call);
+
   caf::typed_response_promise<SamplingClientActor> save_weights_and_get_sampling_client();
   caf::typed_response_promise<ModelInfo> get_info();
   caf::typed_response_promise<UnloadModelResponse> unload();
 
   /// Queues an operation of one request whose result is a `T`; checks first that it can be built.
-  /// @param call the number of the call that it serves, 0 if that cannot be given up
   template <class T>
-  void submit(SubmitPart part, std::function<void(Result<T>)> done, std::uint64_t call,
+  void submit(SubmitPart part, std::function<void(Result<T>)> done, Call call,
               bool numbered = true);
 
   SelfPointer self;
@@ -68,19 +79,19 @@ struct TrainingClientState {
   std::optional<SubmitLane> lane;
   std::optional<CustomLosses> custom_losses;
 
-  OpenCalls<TrainingClientActor::stateful_base<TrainingClientState>> calls;
+  OpenCalls<TrainingWorkerActor::stateful_base<TrainingClientState>> calls;
 
   /// What the new model is to load before anything else.
   std::optional<LoadWeightsRequest> load_first;
 
-  static inline const char* name = "tinkaf.training-client";
+  static inline const char* name = "tinkaf.training-worker";
 };
 
 /// @param origin how to create the model, whose `model_seq_id` is taken already, or the model that
 ///   is to be gone on with
-/// @param ledger notes the numbers of its operations; none do if it is invalid
-TrainingClientActor::behavior_type training_client(TrainingClientState::SelfPointer self,
+/// @param notes told of the numbers of its operations; nobody is if it is invalid
+TrainingWorkerActor::behavior_type training_worker(TrainingClientState::SelfPointer self,
                                                    ClientContext context, ModelOrigin origin,
-                                                   LedgerActor ledger = {});
+                                                   TrainingNotesActor notes);
 
 } // namespace tinkaf

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "actors/ask_again.hpp"
 #include "actors/training_client.hpp"
 #include "actors/weights_info.hpp"
 
@@ -35,25 +36,26 @@ caf::typed_response_promise<std::string> TrainingClientState::open() {
 void TrainingClientState::ask_weights_info(const Owed<std::string>& answer,
                                            const LoadWeightsRequest& from) {
   auto call = operations::weights_info_request(from, lane->target());
-  self->request(context.http, caf::infinite, std::move(call))
-      .then(
-          [this, answer, from](const HttpResponse& response) {
-            auto info = read_weights_info(response.body);
-            if (!info)
-              return on_no_model(answer, to_caf(std::move(info.error())));
-            load_first = from;
-            origin = CreateModelRequest{context.session_id, from.model_seq_id.value_or(0),
-                                        from.base_model.value_or(info->base_model),
-                                        from.user_metadata, info->lora_config};
-            create_model(answer);
-          },
-          [this, answer](const caf::error& error) {
-            // Not every service has this call; those without create a model by loading.
-            if (from_caf(error).http_status == 404)
-              create_model(answer);
-            else
-              on_no_model(answer, error);
-          });
+  ask_supervised(
+      self, context.http,
+      [this, answer, from](const HttpResponse& response) {
+        auto info = read_weights_info(response.body);
+        if (!info)
+          return on_no_model(answer, to_caf(std::move(info.error())));
+        load_first = from;
+        origin = CreateModelRequest{context.session_id, from.model_seq_id.value_or(0),
+                                    from.base_model.value_or(info->base_model), from.user_metadata,
+                                    info->lora_config};
+        create_model(answer);
+      },
+      [this, answer](const caf::error& error) {
+        // Not every service has this call; those without create a model by loading.
+        if (from_caf(error).http_status == 404)
+          create_model(answer);
+        else
+          on_no_model(answer, error);
+      },
+      std::move(call));
 }
 
 void TrainingClientState::create_model(const Owed<std::string>& answer) {
@@ -63,9 +65,10 @@ void TrainingClientState::create_model(const Owed<std::string>& answer) {
                   : operations::ensure_model(std::get<LoadWeightsRequest>(origin), lane->target());
   if (!call)
     return on_no_model(answer, to_caf(std::move(call.error())));
-  self->request(context.http, caf::infinite, std::move(*call))
-      .then([this, answer](const HttpResponse& response) { await_model(answer, response); },
-            [this, answer](const caf::error& error) { on_no_model(answer, error); });
+  ask_supervised(
+      self, context.http,
+      [this, answer](const HttpResponse& response) { await_model(answer, response); },
+      [this, answer](const caf::error& error) { on_no_model(answer, error); }, std::move(*call));
 }
 
 void TrainingClientState::await_model(const Owed<std::string>& answer,
@@ -77,10 +80,10 @@ void TrainingClientState::await_model(const Owed<std::string>& answer,
     return on_no_model(answer, to_caf(std::move(submitted.error())));
   if (const auto* value = std::get_if<FutureValue>(&*submitted))
     return on_model(answer, *value);
-  self->request(context.pollers, caf::infinite,
-                PollJob{std::get<FutureRef>(std::move(*submitted)), type, self->clock().now(), {}})
-      .then([this, answer](const FutureValue& value) { on_model(answer, value); },
-            [this, answer](const caf::error& error) { on_no_model(answer, error); });
+  ask_supervised(
+      self, context.pollers, [this, answer](const FutureValue& value) { on_model(answer, value); },
+      [this, answer](const caf::error& error) { on_no_model(answer, error); },
+      PollJob{std::get<FutureRef>(std::move(*submitted)), type, self->clock().now(), {}});
 }
 
 void TrainingClientState::on_model(const Owed<std::string>& answer, const FutureValue& value) {
@@ -105,7 +108,8 @@ void TrainingClientState::on_model(const Owed<std::string>& answer, const Future
     else
       on_no_model(answer, to_caf(std::move(loaded.error())));
   };
-  lane->add({.parts = {{RequestType::load_weights, load}}, .done = done});
+  lane->add(
+      {.parts = {{RequestType::load_weights, load}}, .done = done, .asked = request_id(answer)});
   lane->open(model_id);
 }
 

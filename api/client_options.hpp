@@ -8,6 +8,7 @@
 #include "api/trace_context.hpp"
 #include "messages/error.hpp"
 #include "messages/future.hpp"
+#include "messages/restart_policy.hpp"
 #include "messages/secret.hpp"
 #include "messages/session.hpp"
 
@@ -108,6 +109,9 @@ struct ClientOptions {
   RetryPolicy retry;
   PollPolicy polling;
   SamplingPolicy sampling;
+
+  /// How often and how fast parts of the client that break are started again.
+  RestartPolicies restarts;
 
   /// Told when the service makes an operation wait and when it goes on with it.
   QueueStateSink on_queue_state;

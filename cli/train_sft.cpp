@@ -26,6 +26,7 @@ struct TrainArguments {
   std::string schedule = "linear";
   bool json = false;
   bool client_metrics = false;
+  bool tree = false;
 };
 
 std::string result_json(const SftJobResult& result, const SftJob& job,
@@ -86,6 +87,9 @@ int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
     print_result(*result, arguments);
   if (metrics && !arguments.json)
     fmt::print("{}", metrics_table(*metrics));
+  if (arguments.tree)
+    if (const auto supervised = connection->service().supervision_tree().get())
+      fmt::print(arguments.json ? stderr : stdout, "{}", to_text(*supervised));
   if (!result->outcome.stopped)
     return exit_success;
   complain(result->outcome.checkpoint
@@ -140,6 +144,8 @@ void add_train(CLI::App& parent, Command& run) {
   command->add_flag("--json", arguments->json, "Print the result as one JSON object");
   command->add_flag("--client-metrics", arguments->client_metrics,
                     "Print counts and latencies of the calls at the end");
+  command->add_flag("--tree", arguments->tree,
+                    "Print at the end which parts of the client broke and were started again");
   command->callback([&run, arguments] {
     arguments->job.settings.schedule = *train::parse_lr_schedule(arguments->schedule);
     run = [arguments](const StopSignals& signals) { return train_sft(*arguments, signals); };

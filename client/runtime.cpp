@@ -82,7 +82,7 @@ Result<std::shared_ptr<Runtime>> Runtime::start(ClientOptions options, NoticeSin
   Result<std::shared_ptr<Runtime>> result;
   apart([&] {
     auto runtime = std::shared_ptr<Runtime>{new Runtime(notices), end_runtime};
-    auto session = spawn_session(runtime->system_, std::move(options), std::move(notices), {},
+    auto session = spawn_session(runtime->system_, std::move(options), std::move(notices),
                                  std::move(record));
     if (session)
       runtime->session_ = std::move(*session);

@@ -117,6 +117,11 @@ Result<SessionRecord> Service::record() const {
       .get();
 }
 
+Future<SupervisionTree> Service::supervision_tree() const {
+  return impl_->runtime->ask<SupervisionTree>("supervision_tree", impl_->runtime->session(),
+                                              atom::tree_v);
+}
+
 void Service::close() const {
   constexpr auto limit = std::chrono::seconds{5};
   // However it ends, nothing is left to be done.

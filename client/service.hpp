@@ -10,6 +10,7 @@
 #include "messages/ledger.hpp"
 #include "messages/notice.hpp"
 #include "messages/operation_log.hpp"
+#include "messages/supervision.hpp"
 
 #include <memory>
 #include <string>
@@ -81,6 +82,9 @@ public:
   /// What all calls have come to: counts, latencies, bytes.
   /// @param reset count anew from here
   [[nodiscard]] Future<ClientMetrics> metrics(bool reset = false) const;
+
+  /// Who restarts whom, how often that has happened and why.
+  [[nodiscard]] Future<SupervisionTree> supervision_tree() const;
 
   /// Ends the session: its clients' calls, those under way and those to come, are answered with
   /// `Errc::cancelled`. Waits until telemetry is sent, for at most `telemetry_drain` or five

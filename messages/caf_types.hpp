@@ -45,6 +45,8 @@ struct QueueStateChange;
 struct SampleStreamNext;
 struct ServerCapabilities;
 struct SessionRecord;
+struct SupervisionEvent;
+struct SupervisionTree;
 struct TelemetryReport;
 struct TelemetryStatus;
 
@@ -134,6 +136,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ServerCapabilities))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SessionRecord))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SupervisionEvent))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SupervisionTree))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::TelemetryReport))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::TelemetryStatus))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::UnloadModelResponse))
@@ -168,6 +172,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, metrics, "metrics")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, next, "next")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, open, "open")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, opened, "opened")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poll, "poll")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poller_supervisor, "pollersup")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, record, "record")
@@ -181,9 +186,12 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, sampler_number, "samplerseq")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_for_sampler, "savesamp")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_state, "savestate")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, settled, "settled")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, setup, "setup")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, status, "status")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, tick, "tick")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, timeout, "timeout")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, tree, "tree")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, unload, "unload")
 
 CAF_END_TYPE_ID_BLOCK(tinkaf)
@@ -227,6 +235,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsOptions)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ServerCapabilities)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SessionRecord)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SupervisionEvent)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SupervisionTree)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::TelemetryReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::TelemetryStatus)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::UnloadModelResponse)

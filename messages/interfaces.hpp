@@ -13,6 +13,7 @@
 #include "messages/sample_stream.hpp"
 #include "messages/sampling.hpp"
 #include "messages/session.hpp"
+#include "messages/supervision.hpp"
 #include "messages/telemetry.hpp"
 #include "messages/training.hpp"
 
@@ -110,6 +111,27 @@ struct PollerStatus {
   PollerActor poller;
 
   std::uint32_t restarts = 0;
+
+  /// Why its last poller broke; empty if none has.
+  std::string last_reason;
+};
+
+/// What became of an actor that is started again when it breaks.
+struct SupervisionEvent {
+  /// Its lasting address.
+  caf::actor_addr who;
+
+  /// Whether it runs again, or has broken.
+  bool running = false;
+
+  /// Breakages until now.
+  std::uint32_t breakages = 0;
+
+  /// Why it broke; empty if it runs.
+  std::string reason;
+
+  /// By what it is known from now on; empty for no change.
+  std::string name;
 };
 
 /// Keeps the promises of those who wait for results and starts broken pollers again.
@@ -256,6 +278,11 @@ using TrainingClientActor = caf::typed_actor<
     Handles<void(atom::computed, std::uint64_t, LinearLossOutcome)>>;
 
 /// A session with the service: keeps it alive, numbers and starts its clients.
+///
+/// The root of supervision: it starts again what breaks below it (see `RestartPolicies`). It is not
+/// started again itself: when it ends, however that is, all its actors end with it, and what was
+/// asked of them is answered with `Errc::cancelled`. `SessionRecord` and `AttachTrainingClient` let
+/// another session go on.
 using SessionActor = caf::typed_actor<
     // Opens the session, a new one or the one that it was to go on with; answers with its id, also
     // when asked again.
@@ -290,6 +317,10 @@ using SessionActor = caf::typed_actor<
     // Ends the session: heartbeats stop, what is under way is answered with `Errc::cancelled`,
     // telemetry gets a moment. Answers when all is done; true if all telemetry is gone.
     Handles<bool(atom::close)>,
+    // Who is supervised by whom, with restarts and reasons.
+    Handles<SupervisionTree(atom::tree)>,
+    // INTERNAL: a part has broken, or runs again.
+    Handles<void(SupervisionEvent)>,
     // INTERNAL: time for a sign of life.
     Handles<void(atom::heartbeat)>,
     // INTERNAL: time to ask for the dynamic configuration again.

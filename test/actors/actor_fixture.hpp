@@ -98,6 +98,11 @@ public:
     }
   }
 
+  /// Runs one message; false if none is ready.
+  bool run_one() {
+    return scheduler_.try_run_once();
+  }
+
   /// Moves the clock and runs what becomes ready.
   void pass(std::chrono::milliseconds time) {
     scheduler_.advance_time(time);

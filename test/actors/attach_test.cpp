@@ -360,8 +360,7 @@ TEST_CASE_METHOD(Fixture, "Numbers that do not rise are no place to go on from",
 TEST_CASE_METHOD(Fixture, "A session that goes on creates none, gives a sign of life and counts on",
                  "[actors][session][attach]") {
   settings.record = SessionRecord{"session-9", 4, 6};
-  http = spawn(http_actor, transport, HttpActorSettings{.notices = settings.notices});
-  session_actor = spawn(session, http, settings);
+  spawn_session();
   auto id = ask<std::string>(session_actor, atom::open_v);
   run();
   CHECK_FALSE(id->has_value());

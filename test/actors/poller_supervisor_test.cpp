@@ -19,7 +19,7 @@ struct Fixture : test::ActorFixture {
   HttpActor http = spawn(http_actor, transport, HttpActorSettings{});
   PollerSupervisorActor supervisor
       = spawn(poller_supervisor, http, PollerSettings{.policy = {.jitter = 0.0}},
-              RestartPolicy{.max_restarts_per_job = 3, .first_delay = 100ms});
+              RestartPolicy{.max_restarts = 3, .first_delay = 100ms});
 
   PollJob job(const std::string& request_id) {
     return {{request_id, {}}, RequestType::optim_step, now(), {}};
@@ -185,11 +185,14 @@ TEST_CASE_METHOD(Fixture, "A caller learns how far its own calls are, and nobody
 
 TEST_CASE("Too many restarts within the window are noticed, old ones are forgotten",
           "[actors][supervision]") {
-  auto policy = RestartPolicy{.max_restarts = 2, .window = 10s};
+  auto policy
+      = RestartPolicy{.max_restarts = 2, .window = 10s, .first_delay = 100ms, .max_delay = 150ms};
   RestartCounter counter;
   auto start = RestartCounter::TimePoint{} + 1h;
-  CHECK(counter.note(policy, start));
-  CHECK(counter.note(policy, start + 5s));
-  CHECK(counter.note(policy, start + 11s));
-  CHECK_FALSE(counter.note(policy, start + 12s));
+  CHECK(counter.next_delay(policy, start) == 100ms);
+  CHECK(counter.next_delay(policy, start + 5s) == 150ms);
+  CHECK(counter.next_delay(policy, start + 11s) == 150ms);
+  CHECK_FALSE(counter.next_delay(policy, start + 12s));
+  CHECK(counter.next_delay(policy, start + 1min) == 100ms);
+  CHECK(counter.total() == 5);
 }

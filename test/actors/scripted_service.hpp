@@ -32,12 +32,21 @@ public:
 
   /// Opens the session; to be called once `config` and `settings` are as wanted.
   void open_session() {
-    http = spawn(http_actor, transport, HttpActorSettings{.notices = settings.notices});
-    session_actor = spawn(session, http, settings);
+    spawn_session();
     auto id = ask<std::string>(session_actor, atom::open_v);
     run();
     REQUIRE(id->has_value());
     REQUIRE((*id)->has_value());
+  }
+
+  /// Starts the session without opening it.
+  void spawn_session() {
+    session_actor = spawn(session, Starter{[this](caf::event_based_actor* parent) {
+                            http = parent->spawn(http_actor, transport,
+                                                 HttpActorSettings{.notices = settings.notices});
+                            return caf::actor_cast<caf::actor>(http);
+                          }},
+                          settings);
   }
 
   TrainingClientActor make_training_client() {
@@ -91,6 +100,8 @@ public:
   std::set<std::string> expired;
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>(
       [this](const HttpRequest& request) { return script(request); });
+
+  /// The HTTP actor of the moment.
   HttpActor http;
   SessionActor session_actor;
   std::size_t opened_with = 0;

@@ -105,21 +105,6 @@ TEST_CASE_METHOD(Fixture, "A bad adapter is refused before anything is sent", "[
   CHECK(transport->sent.size() == before);
 }
 
-TEST_CASE_METHOD(Fixture, "A session ends with its HTTP actor and tells everyone",
-                 "[actors][session][supervision]") {
-  open_session();
-  auto client = make_training_client();
-  auto answer = ask<OptimStepResponse>(client, AdamParams{});
-  run();
-  kill(caf::actor_cast<caf::actor>(http));
-  REQUIRE(answer->has_value());
-  CHECK_FALSE((*answer)->has_value());
-  auto later = ask<std::string>(session_actor, atom::open_v);
-  run();
-  REQUIRE(later->has_value());
-  CHECK((*later)->error().code == Errc::cancelled);
-}
-
 TEST_CASE_METHOD(Fixture, "The dynamic configuration is refreshed at the pace that it sets",
                  "[actors][session][config]") {
   dynamic_config = test::json(200, R"({"refresh_interval_sec":20})");
@@ -164,8 +149,7 @@ TEST_CASE_METHOD(Fixture, "A service without a dynamic configuration is asked ev
 TEST_CASE_METHOD(Fixture, "A session does not open without the dynamic configuration",
                  "[actors][session][config]") {
   dynamic_config = test::json(401, R"({"detail":"no"})");
-  http = spawn(http_actor, transport, HttpActorSettings{.notices = settings.notices});
-  session_actor = spawn(session, http, settings);
+  spawn_session();
   auto id = ask<std::string>(session_actor, atom::open_v);
   run();
   REQUIRE(id->has_value());

@@ -44,7 +44,7 @@ LedgerActor::behavior_type ledger(LedgerActor::pointer, std::shared_ptr<Notes> n
 class Life {
 public:
   Life(const ClientOptions& options, std::optional<SessionRecord> record) {
-    auto spawned = spawn_session(system_, options, quiet(), {}, std::move(record));
+    auto spawned = spawn_session(system_, options, quiet(), std::move(record));
     REQUIRE(spawned.has_value());
     session = *spawned;
     ledger_actor = system_.spawn(ledger, notes);

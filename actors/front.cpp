@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/front.hpp"
+
+#include "actors/exit_reasons.hpp"
+
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+
+#include <string>
+#include <utility>
+
+namespace tinkaf {
+
+FrontState::~FrontState() {
+  if (instance)
+    self->send_exit(instance, caf::exit_reason::user_shutdown);
+}
+
+void FrontState::start() {
+  instance = starter(self);
+  self->monitor(instance);
+  for (const auto& message : setup)
+    instance->enqueue(nullptr, caf::make_message_id(), message, self->context());
+  for (auto& message : std::exchange(waiting, {}))
+    instance->enqueue(std::move(message.sender), message.id, std::move(message.content),
+                      self->context());
+}
+
+void FrontState::on_down(const caf::down_msg& down) {
+  if (!instance || down.source != instance.address())
+    return;
+  instance = nullptr;
+  if (!is_breakage(down.reason))
+    return self->quit(down.reason);
+  auto reason = describe_exit(down.reason);
+  auto delay = counter.next_delay(policy, self->clock().now());
+  tell(false, reason);
+  if (delay) {
+    self->delayed_send(self, *delay, atom::restart_v);
+    return;
+  }
+  auto error = to_caf({.code = Errc::gave_up,
+                       .message = "an actor broke " + std::to_string(counter.total())
+                                  + " times and is given up: " + reason,
+                       .category = ErrorCategory::server});
+  for (auto& message : std::exchange(waiting, {}))
+    if (message.sender && message.id.is_request())
+      message.sender->enqueue(self->ctrl(), message.id.response_id(), caf::make_message(error),
+                              self->context());
+  self->quit(error);
+}
+
+void FrontState::pass_on(caf::message content) {
+  auto& element = *self->current_mailbox_element();
+  auto id = element.mid;
+  element.mid.mark_as_answered(); // by whoever gets it
+  if (instance)
+    instance->enqueue(element.sender, id, std::move(content), self->context());
+  else
+    waiting.push_back({element.sender, id, std::move(content)});
+}
+
+void FrontState::tell(bool running, std::string reason) const {
+  if (watcher)
+    self->send(watcher, SupervisionEvent{.who = self->address(),
+                                         .running = running,
+                                         .breakages = counter.total(),
+                                         .reason = std::move(reason),
+                                         .name = {}});
+}
+
+caf::behavior front(FrontState::SelfPointer self, Starter starter, RestartPolicy policy,
+                    SessionActor watcher) {
+  auto& state = self->state;
+  state.starter = std::move(starter);
+  state.policy = policy;
+  state.watcher = std::move(watcher);
+  self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x); });
+  self->set_default_handler(
+      [self](caf::scheduled_actor*, caf::message_view& content) -> caf::result<caf::message> {
+        self->state.pass_on(content.move_content_to_message());
+        return caf::delegated<caf::message>{};
+      });
+  state.start();
+  return {
+      [self](atom::setup, caf::message& message) {
+        auto& front_state = self->state;
+        if (front_state.instance)
+          front_state.instance->enqueue(nullptr, caf::make_message_id(), message, self->context());
+        front_state.setup.push_back(std::move(message));
+      },
+      [self](atom::restart) {
+        self->state.start();
+        self->state.tell(true, {});
+      },
+  };
+}
+
+} // namespace tinkaf
