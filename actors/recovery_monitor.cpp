@@ -157,7 +157,7 @@ void RecoveryMonitorState::hand_over(const std::string& id) {
 }
 
 void RecoveryMonitorState::on_recovered(RecoveredRun recovered) {
-  executor_restarts = 0;
+  executor_restarts = {};
   auto node = entries.extract(recovered.old_run_id);
   if (!node.empty()) {
     auto run = std::move(node.mapped().run);
@@ -188,7 +188,7 @@ void RecoveryMonitorState::on_given_up(const std::string& id, const Error& error
 
 void RecoveryMonitorState::on_executor_down(const caf::error& reason) {
   executor = nullptr;
-  auto delay = restarts.next_delay(++executor_restarts);
+  auto delay = executor_restarts.next_delay(restarts, self->clock().now());
   std::vector<std::string> open;
   for (const auto& [id, entry] : entries)
     if (entry.recovering)

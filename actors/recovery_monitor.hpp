@@ -3,7 +3,7 @@
 
 #include "actors/owed.hpp"
 #include "actors/recovery.hpp"
-#include "actors/restart_policy.hpp"
+#include "messages/restart_policy.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/stateful_actor.hpp>
@@ -67,7 +67,7 @@ struct RecoveryMonitorState {
 
   RecoveryExecutorActor executor;
   RestartPolicy restarts;
-  std::uint32_t executor_restarts = 0;
+  RestartCounter executor_restarts;
   std::map<std::string, Entry> entries;
   std::map<caf::actor_addr, std::string> by_client;
   std::uint64_t recovered_count = 0;
