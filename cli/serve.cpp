@@ -3,6 +3,7 @@
 #include "cli/limits.hpp"
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
+#include "cli/serve_test_mode.hpp"
 #include "cli/stop_wait.hpp"
 #include "server/server.hpp"
 
@@ -42,9 +43,12 @@ int serve(ServeArguments arguments, const StopSignals& signals) {
                          arguments.options.host));
     return exit_failure;
   }
+  const auto notice
+      = arguments.options.test_mode ? test_mode_notice(arguments.options) + "\n" : std::string{};
   auto server = Server::start(std::move(arguments.options));
   if (!server)
     return report(server.error(), signals);
+  fmt::print("{}", notice);
   fmt::print("listening on {}\n", (*server)->address());
   std::fflush(stdout);
   wait_for_stop(signals.token());
@@ -66,7 +70,7 @@ void add_serve(CLI::App& parent, Command& run) {
       ->check(whole_number(0, 65535))
       ->capture_default_str();
   command->add_option("--state", options.state_dir,
-                      "Folder for checkpoints [~/.local/state/tinkaf]");
+                      "Folder for checkpoints and what is accepted [~/.local/state/tinkaf]");
   command->add_option("--model-dir", arguments->model_dir,
                       "Folder of the base model [the shipped one]");
   command->add_option("--threads", options.threads, "Threads that compute; 0 takes all cores")
@@ -79,6 +83,7 @@ void add_serve(CLI::App& parent, Command& run) {
           "is heard of its client; 0 means never")
       ->check(whole_number(0, longest_expiry))
       ->capture_default_str();
+  add_test_mode(*command, options);
   command->callback([&run, arguments] {
     run = [arguments](const StopSignals& signals) { return serve(*arguments, signals); };
   });

@@ -41,6 +41,9 @@ struct Model {
   /// behind that. Begun when somebody uses the model.
   std::optional<std::vector<WorkQueue::Work>> asleep = {};
 
+  /// It sleeps at least until then, as somebody wants it for a test.
+  std::optional<std::chrono::steady_clock::time_point> held_until = {};
+
   // Of the compute thread.
   std::unique_ptr<TrainedModel> trained = nullptr;
   Error missing = {}; // why there is none

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.hpp"
 
+#include "server/faults.hpp"
 #include "server/http/http_server.hpp"
 #include "server/local_trainer.hpp"
 #include "server/service.hpp"
@@ -37,6 +38,8 @@ Result<void> check(const ServerOptions& options,
   if (!is_loopback(options.host) && options.api_key.empty())
     return fail(Errc::invalid_argument,
                 fmt::format("host: others can reach `{}`, so `api_key` must be set", options.host));
+  if (server::any(options.faults) && !options.test_mode)
+    return fail(Errc::invalid_argument, "faults: a server plays them with `test_mode` only");
   return {};
 }
 
@@ -88,10 +91,12 @@ Result<std::unique_ptr<Server>>
 Server::start(ServerOptions options, std::vector<std::shared_ptr<server::Trainer>> trainers) {
   if (auto good = check(options, trainers); !good)
     return fail(std::move(good.error()));
-  auto state = server::StateFolder::open(options.state_dir);
+  const auto faults = std::make_shared<server::Faults>(options.faults);
+  const auto disk_full = [faults] { return faults->disk_is_full(); };
+  auto state = server::StateFolder::open(options.state_dir, disk_full);
   if (!state)
     return fail(std::move(state.error()));
-  auto journal = server::JournalFolder::open((*state)->dir() / "journal");
+  auto journal = server::JournalFolder::open((*state)->dir() / "journal", disk_full);
   if (!journal)
     return fail(std::move(journal.error()));
   raise_file_limit();
@@ -100,7 +105,7 @@ Server::start(ServerOptions options, std::vector<std::shared_ptr<server::Trainer
     impl->names.push_back(trainer->name());
   impl->host = options.host;
   impl->service = std::make_unique<server::Service>(options, std::move(trainers), std::move(*state),
-                                                    std::move(*journal));
+                                                    std::move(*journal), faults);
   auto http = server::HttpServer::start(http_options(options, *impl->service));
   if (!http)
     return fail(std::move(http.error()));

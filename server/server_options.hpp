@@ -89,6 +89,30 @@ struct ServerLimits {
   std::chrono::milliseconds read_stall{std::chrono::seconds{30}};
 };
 
+/// Faults that a server plays, so that clients can be tested. The counts begin with the server,
+/// at 1.
+struct ServerFaults {
+  /// Operations of models and samples that fail in the place of being computed, in the order in
+  /// which they are begun.
+  std::vector<std::size_t> failed_operations;
+
+  /// Answers that are not sent: the connection is closed in their place.
+  std::vector<std::size_t> dropped_replies;
+
+  /// Answers that are sent `reply_delay` late.
+  std::vector<std::size_t> delayed_replies;
+  std::chrono::milliseconds reply_delay{std::chrono::seconds{2}};
+
+  /// How long the making of a model waits before it begins.
+  std::chrono::milliseconds model_wait{0};
+
+  /// From this write to the state folder on, the disk is full; 0 means never.
+  std::size_t disk_full_from = 0;
+
+  /// For so many writes; 0 means for ever.
+  std::size_t disk_full_writes = 0;
+};
+
 /// What a local server is started with.
 struct ServerOptions {
   /// Address to listen on. Anything but loopback wants `api_key`.
@@ -134,6 +158,10 @@ struct ServerOptions {
   std::function<std::chrono::system_clock::time_point()> clock;
 
   ServerLimits limits;
+
+  /// Allows `faults`; a server that was started without it refuses to play any.
+  bool test_mode = false;
+  ServerFaults faults;
 };
 
 } // namespace tinkaf

@@ -78,9 +78,10 @@ HttpReply guarded(HttpReply (*answer)(ServiceCore&, const HttpCall&), ServiceCor
 } // namespace
 
 Service::Service(const ServerOptions& options, std::vector<std::shared_ptr<Trainer>> trainers,
-                 std::unique_ptr<StateFolder> state, JournalFolder journal)
+                 std::unique_ptr<StateFolder> state, JournalFolder journal,
+                 std::shared_ptr<Faults> faults)
     : core_(std::make_unique<ServiceCore>(options, std::move(trainers), std::move(state),
-                                          std::move(journal))) {}
+                                          std::move(journal), std::move(faults))) {}
 
 Service::~Service() {
   stop();
@@ -103,6 +104,7 @@ std::optional<HttpReply> Service::refuse(const HttpCall& call) const {
 }
 
 void Service::handle(HttpCall call, Responder responder) {
+  responder = core_->faults->on_the_way(responder);
   if (core_->stopping())
     return responder.send(error_reply(503, "the server is stopping"));
   auto found = find_route(call.method, call.path);
@@ -137,6 +139,7 @@ void Service::answer(const Route& route, HttpCall call, const Responder& respond
 }
 
 void Service::tick() {
+  core_->faults->tick(Faults::Clock::now());
   core_->tick();
 }
 

@@ -14,6 +14,7 @@
 
 namespace tinkaf::server {
 
+class Faults;
 class ServiceCore;
 struct Route;
 
@@ -22,7 +23,8 @@ struct Route;
 class Service {
 public:
   Service(const ServerOptions& options, std::vector<std::shared_ptr<Trainer>> trainers,
-          std::unique_ptr<StateFolder> state, JournalFolder journal);
+          std::unique_ptr<StateFolder> state, JournalFolder journal,
+          std::shared_ptr<Faults> faults);
 
   /// Calls `stop`.
   ~Service();

@@ -35,13 +35,16 @@ tl::unexpected<Error> not_written(const Error& error) {
 }
 
 ServiceCore::ServiceCore(const ServerOptions& settings, std::vector<std::shared_ptr<Trainer>> bases,
-                         std::unique_ptr<StateFolder> folder, JournalFolder journal)
+                         std::unique_ptr<StateFolder> folder, JournalFolder journal,
+                         std::shared_ptr<Faults> faults_to_play)
     : options(settings), trainers(std::move(bases)), state(std::move(folder)),
-      runs(*state, wall_now()), futures(settings.limits, [this] { return wall_now(); }),
-      tokens(settings.limits.token_life), snapshots(settings.limits.max_loaded_samplers),
-      loose_log(journal.loose_log()), journal_(std::move(journal)) {
+      faults(std::move(faults_to_play)), runs(*state, wall_now()),
+      futures(settings.limits, [this] { return wall_now(); }), tokens(settings.limits.token_life),
+      snapshots(settings.limits.max_loaded_samplers), loose_log(journal.loose_log()),
+      journal_(std::move(journal)) {
   Restoring{*this}.run();
   seen_ = Clock::now();
+  computing_.post("journal", [this](const std::stop_token&) { clean_journal(); });
 }
 
 Result<std::string> ServiceCore::create_session(SessionNotes notes) {
@@ -136,6 +139,11 @@ void ServiceCore::tick() {
   const auto now = Clock::now();
   futures.tick(now);
   const std::lock_guard lock{mutex_};
+  for (const auto& [id, model] : models_)
+    if (model->held_until && *model->held_until <= now) {
+      model->held_until.reset();
+      wake(*model);
+    }
   for (const auto& [id, model] : models_)
     if (const auto late = model->queue.expire(now, options.limits.gap)) {
       (void)append(*model->log, RecordKind::given_up, TimeNote{{}, wall_now()});

@@ -6,6 +6,7 @@
 #include "server/archive_links.hpp"
 #include "server/audit_log.hpp"
 #include "server/checkpoint_names.hpp"
+#include "server/faults.hpp"
 #include "server/future_store.hpp"
 #include "server/journal/journal_folder.hpp"
 #include "server/models.hpp"
@@ -51,7 +52,8 @@ public:
   using Compute = std::function<Result<FutureValue>(std::stop_token)>;
 
   ServiceCore(const ServerOptions& settings, std::vector<std::shared_ptr<Trainer>> bases,
-              std::unique_ptr<StateFolder> folder, JournalFolder journal);
+              std::unique_ptr<StateFolder> folder, JournalFolder journal,
+              std::shared_ptr<Faults> faults_to_play);
   ~ServiceCore();
   ServiceCore(const ServiceCore&) = delete;
   ServiceCore& operator=(const ServiceCore&) = delete;
@@ -172,6 +174,7 @@ public:
   const ServerOptions options;
   const std::vector<std::shared_ptr<Trainer>> trainers;
   const std::unique_ptr<StateFolder> state;
+  const std::shared_ptr<Faults> faults;
   RunTable runs;
   FutureStore futures;
   TokenTable tokens;

@@ -118,6 +118,10 @@ HttpReply ServiceCore::add_model(const std::string& session_id, std::int64_t mod
     futures.drop(request_id);
     return error_reply(not_written(written.error()).value());
   }
+  if (faults->model_wait().count() > 0) {
+    model->asleep.emplace();
+    model->held_until = Clock::now() + faults->model_wait();
+  }
   models_[model->id] = model;
   model_logs_[model->id] = model->log;
   sessions_.claim(session_id, model_kind, model_seq_id, {digest, request_id});
@@ -164,7 +168,7 @@ void ServiceCore::post(const std::shared_ptr<Model>& model, WorkQueue::Work work
 }
 
 void ServiceCore::wake(Model& model) {
-  if (!model.asleep)
+  if (!model.asleep || model.held_until)
     return;
   auto begun = std::exchange(model.asleep, std::nullopt);
   for (auto& work : *begun)
@@ -175,6 +179,11 @@ Result<FutureValue> ServiceCore::perform(Model& model, RequestType type, const O
                                          std::stop_token stop) {
   if (!model.trained)
     return fail(model.missing);
+  if (!model.repeating && faults->fails_operation()) {
+    if (type == RequestType::optim_step)
+      model.trained->drop_gradient(); // as behind every step that fails
+    return fail(played_fault());
+  }
   const auto begun = Clock::now();
   auto result = [&]() -> Result<FutureValue> {
     try {
@@ -317,6 +326,8 @@ void ServiceCore::end_model(const std::shared_ptr<Model>& model, const std::stri
           fmt::format("the model was unloaded {} while this waited for an earlier number", reason));
   if (model->unfinished == 0)
     model->asleep.reset(); // what it was is of no interest any more
+  model->held_until.reset();
+  wake(*model);
   post(model, [this, model](const std::stop_token& stop) {
     if (stop.stop_requested())
       return;

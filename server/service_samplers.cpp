@@ -210,6 +210,8 @@ void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,
   ++unfinished_samples_;
   const auto draw
       = [this, sampler](const SampleRequest& x, std::stop_token stop) -> Result<FutureValue> {
+    if (faults->fails_operation())
+      return fail(played_fault());
     std::shared_ptr<const Snapshot> weights;
     if (sampler->weights) {
       auto loaded = snapshots.get(*sampler->trainer, sampler->weights);

@@ -166,6 +166,8 @@ Result<void> StateFolder::link(const fs::path& from, const fs::path& to) {
 
 Result<void> StateFolder::put(const TinkerPath& path, CheckpointInfo info,
                               const std::function<Result<void>(const fs::path&)>& fill) {
+  if (full_ && full_())
+    return cannot("write", folder_of(path), std::make_error_code(std::errc::no_space_on_device));
   const auto filling = scratch_file();
   const Removal removal{filling}; // what is left there: the failed one, or the one replaced
   if (auto filled = fill(filling); !filled)

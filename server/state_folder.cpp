@@ -40,7 +40,7 @@ fs::path StateFolder::default_dir() {
   return fs::path{home != nullptr ? home : "."} / ".local/state/tinkaf";
 }
 
-Result<std::unique_ptr<StateFolder>> StateFolder::open(fs::path dir) {
+Result<std::unique_ptr<StateFolder>> StateFolder::open(fs::path dir, DiskFull full) {
   if (dir.empty())
     dir = default_dir();
   std::error_code error;
@@ -60,7 +60,7 @@ Result<std::unique_ptr<StateFolder>> StateFolder::open(fs::path dir) {
                                               dir.string()));
     return cannot("lock", file, {why, std::generic_category()});
   }
-  std::unique_ptr<StateFolder> state{new StateFolder{std::move(dir), lock}};
+  std::unique_ptr<StateFolder> state{new StateFolder{std::move(dir), lock, std::move(full)}};
   fs::remove_all(state->scratch(), error);
   if (!error)
     fs::create_directories(state->scratch(), error);
@@ -69,7 +69,8 @@ Result<std::unique_ptr<StateFolder>> StateFolder::open(fs::path dir) {
   return state;
 }
 
-StateFolder::StateFolder(fs::path dir, int lock) : dir_(std::move(dir)), lock_(lock) {}
+StateFolder::StateFolder(fs::path dir, int lock, DiskFull full)
+    : dir_(std::move(dir)), lock_(lock), full_(std::move(full)) {}
 
 StateFolder::~StateFolder() {
   std::error_code ignored;

@@ -4,6 +4,7 @@
 #include "messages/timestamp.hpp"
 #include "messages/tinker_path.hpp"
 #include "messages/training.hpp"
+#include "server/journal/record_log.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -63,7 +64,8 @@ public:
   /// unfinished.
   /// @param dir if empty, `default_dir()`
   /// @returns `Errc::conflict` if another server holds it, `Errc::io_error` naming the folder
-  [[nodiscard]] static Result<std::unique_ptr<StateFolder>> open(std::filesystem::path dir);
+  [[nodiscard]] static Result<std::unique_ptr<StateFolder>> open(std::filesystem::path dir,
+                                                                 DiskFull full = {});
 
   /// Lets go of the folder.
   ~StateFolder();
@@ -147,7 +149,7 @@ public:
   [[nodiscard]] Result<void> write_run(const std::string& run_id, const std::string& text) const;
 
 private:
-  StateFolder(std::filesystem::path dir, int lock);
+  StateFolder(std::filesystem::path dir, int lock, DiskFull full);
 
   /// Whether a text can be a part of a path: letters, digits and what is in `also`.
   [[nodiscard]] static bool is_safe(std::string_view part, std::string_view also);
@@ -159,6 +161,7 @@ private:
 
   std::filesystem::path dir_;
   int lock_;
+  const DiskFull full_;
   const std::shared_ptr<std::atomic<bool>> stay_ = std::make_shared<std::atomic<bool>>(false);
 
   std::mutex mutex_; // held while a checkpoint changes or is pinned

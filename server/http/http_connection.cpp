@@ -209,6 +209,8 @@ void HttpConnection::refuse(HttpReply reply) {
 }
 
 void HttpConnection::write(HttpReply reply) {
+  if (reply.dropped)
+    return close();
   body_ = std::move(reply.body);
   file_ = std::move(reply.file).value_or(FilePart{});
   const auto size = file_.file ? file_.size : body_ ? body_->size() : 0;

@@ -50,6 +50,9 @@ struct HttpReply {
   /// Sent in the place of `body`, read on the way.
   std::optional<FilePart> file;
 
+  /// Nothing is sent, and the connection is closed; for tests of clients.
+  bool dropped = false;
+
   [[nodiscard]] static HttpReply json(int status, std::string body);
 };
 
