@@ -35,6 +35,9 @@ struct CreateTrainingClientFromState;
 struct HttpCall;
 struct HttpRequest;
 struct HttpResponse;
+enum class JobEnd : std::uint8_t;
+struct JobProgress;
+struct JobStatus;
 struct LinearLoss;
 struct ModelInfo;
 struct NumberedRequest;
@@ -44,6 +47,7 @@ class Secret;
 struct QueueStateChange;
 struct SampleStreamNext;
 struct ServerCapabilities;
+struct StartJob;
 struct SessionRecord;
 struct SupervisionEvent;
 struct SupervisionTree;
@@ -65,6 +69,11 @@ using DrawnRequest = std::shared_ptr<Result<std::optional<SampleRequest>>>;
 
 /// What came of a custom loss; shared, since it travels from its thread to an actor.
 using LinearLossOutcome = std::shared_ptr<Result<LinearLoss>>;
+
+/// How a start of a job ended; shared, since it travels from its thread to an actor.
+using JobOutcome = std::shared_ptr<Result<JobEnd>>;
+
+using JobStatuses = std::vector<JobStatus>;
 
 /// The requests of one turn of a training client; see messages/ledger.hpp.
 using NumberedTurn = std::vector<NumberedRequest>;
@@ -117,6 +126,11 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpOutcome))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpRequest))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::HttpResponse))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::JobEnd))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::JobOutcome))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::JobProgress))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::JobStatus))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::JobStatuses))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::LinearLossOutcome))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::LoadWeightsResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ModelInfo))
@@ -135,6 +149,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsOptions))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SaveWeightsResponse))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::ServerCapabilities))
+  CAF_ADD_TYPE_ID(tinkaf, (tinkaf::StartJob))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SessionRecord))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SupervisionEvent))
   CAF_ADD_TYPE_ID(tinkaf, (tinkaf::SupervisionTree))
@@ -154,8 +169,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, computed, "computed")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, custom_loss, "customloss")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, drain, "drain")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, ended, "ended")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, exchange, "exchange")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, flush, "flush")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, remove, "remove")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward, "forward")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, forward_backward, "fwdbwd")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, get_base_model, "basemodel")
@@ -173,8 +190,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, next, "next")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, open, "open")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, opened, "opened")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, pause, "pause")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poll, "poll")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, poller_supervisor, "pollersup")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, progress, "progress")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, record, "record")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, release, "release")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, refresh, "refresh")
@@ -182,17 +201,21 @@ CAF_BEGIN_TYPE_ID_BLOCK(tinkaf, caf::first_custom_type_id)
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, resize, "resize")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, report_to, "reportto")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, restart, "restart")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, resume, "resume")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, retry, "retry")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, run, "run")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, sampler_number, "samplerseq")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_for_sampler, "savesamp")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, save_state, "savestate")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, settled, "settled")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, setup, "setup")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, status, "status")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, stop, "stop")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, tick, "tick")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, timeout, "timeout")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, tree, "tree")
   CAF_ADD_ATOM(tinkaf, tinkaf::atom, unload, "unload")
+  CAF_ADD_ATOM(tinkaf, tinkaf::atom, wait, "wait")
 
 CAF_END_TYPE_ID_BLOCK(tinkaf)
 
@@ -216,6 +239,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpCall)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::HttpResponse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::JobEnd)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::JobOutcome)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::JobProgress)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::JobStatus)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::JobStatuses)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::LinearLossOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::LoadWeightsResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ModelInfo)
@@ -234,6 +262,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsForSamplerResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsOptions)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SaveWeightsResponse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::ServerCapabilities)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::StartJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SessionRecord)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SupervisionEvent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tinkaf::SupervisionTree)

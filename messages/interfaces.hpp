@@ -6,6 +6,7 @@
 #include "messages/client_metrics.hpp"
 #include "messages/clients.hpp"
 #include "messages/custom_loss.hpp"
+#include "messages/jobs.hpp"
 #include "messages/ledger.hpp"
 #include "messages/linear_loss.hpp"
 #include "messages/poll_job.hpp"
@@ -325,6 +326,39 @@ using SessionActor = caf::typed_actor<
     Handles<void(atom::heartbeat)>,
     // INTERNAL: time to ask for the dynamic configuration again.
     Handles<void(atom::refresh)>>;
+
+/// One start of a job. Only a supervisor of jobs, which monitors it, may ask it.
+using TrainingJobActor = caf::typed_actor<
+    // Runs the job's function; answers how it ended.
+    Handles<JobEnd(atom::run)>,
+    // Asks the function to come to an end.
+    Handles<void(atom::stop)>,
+    // INTERNAL: the function has returned.
+    Handles<void(atom::ended, JobOutcome)>>;
+
+/// Runs jobs side by side, starts them again when they break, and tells how they are.
+using JobSupervisorActor = caf::typed_actor<
+    // Takes a job, which runs as soon as there is room; `Errc::conflict` if there is one of its
+    // name.
+    Handles<Done(StartJob)>,
+    // Lets a job finish what is under way and stops it; answers at once.
+    Handles<Done(atom::pause, std::string)>,
+    // Lets a paused job go on.
+    Handles<Done(atom::resume, std::string)>,
+    // Stops a job for good; answers at once.
+    Handles<Done(atom::cancel, std::string)>,
+    // Forgets a job that is at its end.
+    Handles<Done(atom::remove, std::string)>,
+    // Answers when a job is at its end.
+    Handles<JobStatus(atom::wait, std::string)>,
+    // How all jobs are.
+    Handles<JobStatuses(atom::status)>,
+    // INTERNAL: a start of a job tells how far it is.
+    Handles<void(atom::progress, std::string, std::uint64_t, JobProgress)>,
+    // INTERNAL: the function of a start has returned.
+    Handles<void(atom::ended, std::string, std::uint64_t)>,
+    // INTERNAL: the pause before a restart is over.
+    Handles<void(atom::restart, std::string, std::uint64_t)>>;
 
 } // namespace tinkaf
 
