@@ -45,13 +45,13 @@ void RecoveryExecutorState::start(const std::string& run) {
   auto& job = jobs.at(run);
   job.attempt = self->spawn(recovery_attempt, settings);
   self->monitor(job.attempt);
-  by_attempt.emplace(job.attempt.address(), run);
+  auto address = job.attempt.address();
+  by_attempt.emplace(address, run);
   self->request(job.attempt, caf::infinite,
                 RecoveryAttempt{job.wanted, ++job.attempts, job.refused})
       .then(
-          [this, run, address = job.attempt.address()](
-              RecoveryAttemptEnd& end) { // that of a try which is still ours
-            if (by_attempt.contains(address))
+          [this, run, address](RecoveryAttemptEnd& end) {
+            if (by_attempt.contains(address)) // else it has been given up
               on_end(run, std::move(end));
           },
           [](const caf::error&) {}); // it broke: `on_down` sees to it
