@@ -2,8 +2,12 @@
 #include "actors/front.hpp"
 
 #include "actors/exit_reasons.hpp"
+#include "actors/start_sink.hpp"
 
+#include <caf/actor_cast.hpp>
 #include <caf/exit_reason.hpp>
+#include <caf/scheduled_actor.hpp>
+#include <caf/sec.hpp>
 #include <caf/send.hpp>
 
 #include <string>
@@ -11,7 +15,20 @@
 
 namespace tinkaf {
 
+namespace {
+
+/// Whether an actor takes no more messages, although word of its end may still be under way: who
+/// asks it again and again until then has no tries left when the next one is there.
+bool is_closed(const caf::actor& actor) {
+  auto* scheduled
+      = dynamic_cast<caf::scheduled_actor*>(caf::actor_cast<caf::abstract_actor*>(actor));
+  return scheduled != nullptr && scheduled->mailbox().closed();
+}
+
+} // namespace
+
 FrontState::~FrontState() {
+  refuse_waiting(caf::make_error(caf::sec::request_receiver_down));
   if (instance)
     self->send_exit(instance, caf::exit_reason::user_shutdown);
 }
@@ -19,6 +36,7 @@ FrontState::~FrontState() {
 void FrontState::start() {
   instance = starter(self);
   self->monitor(instance);
+  tell_start(policy, instance);
   for (const auto& message : setup)
     instance->enqueue(nullptr, caf::make_message_id(), message, self->context());
   for (auto& message : std::exchange(waiting, {}))
@@ -43,18 +61,22 @@ void FrontState::on_down(const caf::down_msg& down) {
                        .message = "an actor broke " + std::to_string(counter.total())
                                   + " times and is given up: " + reason,
                        .category = ErrorCategory::server});
+  refuse_waiting(error);
+  self->quit(error);
+}
+
+void FrontState::refuse_waiting(const caf::error& reason) {
   for (auto& message : std::exchange(waiting, {}))
     if (message.sender && message.id.is_request())
-      message.sender->enqueue(self->ctrl(), message.id.response_id(), caf::make_message(error),
-                              self->context());
-  self->quit(error);
+      message.sender->enqueue(nullptr, message.id.response_id(), caf::make_message(reason),
+                              nullptr);
 }
 
 void FrontState::pass_on(caf::message content) {
   auto& element = *self->current_mailbox_element();
   auto id = element.mid;
   element.mid.mark_as_answered(); // by whoever gets it
-  if (instance)
+  if (instance && !is_closed(instance))
     instance->enqueue(element.sender, id, std::move(content), self->context());
   else
     waiting.push_back({element.sender, id, std::move(content)});

@@ -49,6 +49,9 @@ struct FrontState {
   void start();
   void on_down(const caf::down_msg& down);
   void pass_on(caf::message content);
+
+  /// Answers those that wait with an error.
+  void refuse_waiting(const caf::error& reason);
   void tell(bool running, std::string reason) const;
 
   SelfPointer self;
