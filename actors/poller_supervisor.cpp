@@ -2,6 +2,7 @@
 #include "actors/poller_supervisor.hpp"
 
 #include "actors/exit_reasons.hpp"
+#include "actors/start_sink.hpp"
 #include "api/telemetry.hpp"
 #include "api/wire/future.hpp"
 
@@ -68,6 +69,7 @@ void PollerSupervisorState::start(std::uint64_t id) {
   entry.child = self->spawn(poller, http, settings, PollerSupervisorActor{self});
   by_child.emplace(entry.child.address(), id);
   self->monitor(entry.child);
+  tell_start(policy, entry.child);
   self->request(entry.child, caf::infinite, entry.job)
       .then(
           [this, id](FutureValue& value) {

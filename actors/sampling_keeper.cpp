@@ -3,6 +3,7 @@
 
 #include "actors/ask_again.hpp"
 #include "actors/exit_reasons.hpp"
+#include "actors/start_sink.hpp"
 
 #include <memory>
 #include <tuple>
@@ -98,6 +99,7 @@ void SamplingKeeperState::start() {
   worker = self->spawn(sampling_worker, context, spec, number, std::move(from),
                        SamplingNotesActor{self});
   self->monitor(worker);
+  tell_start(policy, worker);
   for (auto id : ids)
     ask(id);
 }

@@ -3,6 +3,7 @@
 
 #include "actors/ask_again.hpp"
 #include "actors/exit_reasons.hpp"
+#include "actors/start_sink.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -157,6 +158,7 @@ void TrainingKeeperState::start() {
   worker = TrainingWorkerActor{
       self->spawn(training_worker, context, std::move(from), TrainingNotesActor{self})};
   self->monitor(worker);
+  tell_start(policy, worker);
   std::vector<std::uint64_t> ids;
   for (const auto& [id, operation] : operations)
     ids.push_back(id);

@@ -7,6 +7,7 @@
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
 #include "cli/shell_words.hpp"
+#include "cli/test_breaks.hpp"
 #include "cli/test_pace.hpp"
 #include "server/model/config_file.hpp"
 
@@ -107,6 +108,8 @@ Result<ClientOptions> client_options(const ServiceArguments& arguments) {
                             options.base_url));
   if (auto paced = apply_test_pace(options); !paced)
     return fail(std::move(paced.error()));
+  if (auto broken = apply_test_breaks(options); !broken)
+    return fail(std::move(broken.error()));
   if (auto valid = validate(options); !valid)
     return fail(std::move(valid.error()));
   return options;

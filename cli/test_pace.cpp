@@ -26,7 +26,8 @@ Result<void> apply_test_pace(ClientOptions& options) {
         &options.heartbeat_timeout, &options.retry.first_delay, &options.retry.max_delay,
         &options.polling.poll_timeout, &options.polling.first_delay, &options.polling.max_delay,
         &options.polling.hot_loop_threshold, &options.polling.hot_loop_delay,
-        &options.polling.max_hot_loop_delay})
+        &options.polling.max_hot_loop_delay, &options.restarts.pollers.first_delay,
+        &options.restarts.clients.first_delay, &options.restarts.services.first_delay})
     *wait = std::max(*wait / pace, std::chrono::milliseconds{1});
   complain(fmt::format("test mode: the waits of this client are {} times shorter", pace));
   return {};

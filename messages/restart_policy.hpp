@@ -5,9 +5,15 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <string_view>
 
 namespace tinkaf {
+
+/// Told of each actor that is started, or started again: its kind, for example "tinkaf.poller", and
+/// a function that breaks it, which any thread may call and which keeps nothing alive. For tests.
+using StartSink = std::function<void(std::string_view kind, std::function<void()> break_it)>;
 
 /// How often and how fast what breaks is started again. Counted for each actor by itself: one that
 /// breaks for ever takes nothing from its neighbours.
@@ -20,6 +26,9 @@ struct RestartPolicy {
   /// `max_delay`.
   std::chrono::milliseconds first_delay{100};
   std::chrono::milliseconds max_delay{10'000};
+
+  /// Called by the one that starts it, so it must not wait.
+  StartSink on_start;
 };
 
 /// Who is restarted how.

@@ -40,6 +40,7 @@ struct Sum {
   std::map<Blow, std::size_t> blows;
   std::uint64_t faults = 0;
   std::size_t operations = 0;
+  std::map<std::string, std::size_t> breaks;
   std::map<Verdict, std::size_t> verdicts;
   std::map<FaultKind, std::uint64_t> kinds;
   std::chrono::milliseconds time{0};
@@ -49,6 +50,8 @@ struct Sum {
     for (const auto& [blow, count] : result.blows)
       blows[blow] += count;
     operations += result.operations;
+    for (const auto& [kind, count] : result.breaks)
+      breaks[kind] += count;
     ++verdicts[result.verdict];
     time += result.time;
     for (const auto& [kind, count] : result.faults) {
@@ -63,7 +66,8 @@ constexpr auto usage = R"(Usage: tinkaf_chaos [OPTIONS]
   --trials N   schedules to try [200]
   --seed S     seed of the first; the others follow [1]
   --only WHAT  some troubles only, with commas between: network; kill -9 for client or server;
-               interrupt (^C for the client); forget (kill the server and all but checkpoints)
+               actors (of the client break); interrupt (^C for the client); forget (kill the
+               server and all but checkpoints)
   --jobs N     trials at a time [number of cores]
   --program P  the tinkaf to try [the one built with this]
   --verbose    a line for each trial
@@ -83,7 +87,7 @@ std::uint64_t number(const std::string& option, const std::string& text) {
 }
 
 ChaosScope scope_of(std::string text) {
-  auto scope = ChaosScope{.network = false, .blows = {}};
+  auto scope = ChaosScope{.network = false, .actors = false, .blows = {}};
   text += ',';
   while (!text.empty()) {
     const auto word = text.substr(0, text.find(','));
@@ -92,6 +96,8 @@ ChaosScope scope_of(std::string text) {
         = std::find_if(blows.begin(), blows.end(), [&](Blow x) { return to_string(x) == word; });
     if (word == "network")
       scope.network = true;
+    else if (word == "actors")
+      scope.actors = true;
     else if (blow != blows.end())
       scope.blows.insert(*blow);
     else
@@ -186,15 +192,21 @@ private:
   void print_sum() {
     for (const auto& [kind, count] : sum_.kinds)
       fmt::print("{:>8} {}\n", count, to_string(kind));
+    std::size_t breaks = 0;
+    for (const auto& [kind, count] : sum_.breaks) {
+      fmt::print("{:>8} {}\n", count, kind);
+      breaks += count;
+    }
     auto& verdicts = sum_.verdicts;
     auto& struck = sum_.blows;
-    fmt::print(
-        "{} trials of {} ms, {} operations; {} kills of clients, {} interrupts, {} kills of "
-        "servers, {} with all they knew; {} faults; lost {}, doubled {}, hung {}, leaked {}\n",
-        sum_.trials, sum_.trials == 0 ? 0 : sum_.time.count() / sum_.trials, sum_.operations,
-        struck[Blow::client], struck[Blow::interrupt], struck[Blow::server] + struck[Blow::forget],
-        struck[Blow::forget], sum_.faults, verdicts[Verdict::lost], verdicts[Verdict::doubled],
-        verdicts[Verdict::hung], verdicts[Verdict::leaked]);
+    fmt::print("{} trials of {} ms, {} operations; {} kills of clients, {} interrupts, {} kills of "
+               "servers, {} with all they knew; {} actors broken; {} faults; lost {}, doubled {}, "
+               "hung {}, leaked {}\n",
+               sum_.trials, sum_.trials == 0 ? 0 : sum_.time.count() / sum_.trials, sum_.operations,
+               struck[Blow::client], struck[Blow::interrupt],
+               struck[Blow::server] + struck[Blow::forget], struck[Blow::forget], breaks,
+               sum_.faults, verdicts[Verdict::lost], verdicts[Verdict::doubled],
+               verdicts[Verdict::hung], verdicts[Verdict::leaked]);
   }
 
   Options options_;

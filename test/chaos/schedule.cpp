@@ -61,6 +61,7 @@ Schedule draw_schedule(std::uint64_t seed, const ChaosScope& scope) {
   auto faults = draw_faults(draws);
   if (scope.network)
     schedule.faults = std::move(faults);
+  schedule.breaks = draws.below(2) == 0 && scope.actors;
   for (auto count = draws.below(4); count > 0; --count) {
     auto kill = Kill{.blow = draw_blow(draws)};
     kill.request = draws.below(usual_requests);
@@ -80,6 +81,8 @@ std::string to_string(const Schedule& schedule) {
                     schedule.job.seed, schedule.job.save_every, 100 * schedule.faults.rate);
   for (const auto kind : schedule.faults.kinds)
     text += fmt::format(" {}", to_string(kind));
+  if (schedule.breaks)
+    text += ", actors break";
   for (const auto& kill : schedule.kills)
     text += fmt::format(", {} at {}+{} ms", to_string(kill.blow), kill.request, kill.delay.count());
   return text;

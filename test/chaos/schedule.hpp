@@ -56,6 +56,7 @@ struct Kill {
 /// What may be drawn.
 struct ChaosScope {
   bool network = true;
+  bool actors = true;
   std::set<Blow> blows{tinkaf::test::blows.begin(), tinkaf::test::blows.end()};
 };
 
@@ -64,6 +65,9 @@ struct Schedule {
   std::uint64_t seed = 0;
   ChaosJob job;
   FaultPlan faults;
+
+  /// Whether actors of the client are broken.
+  bool breaks = false;
 
   /// In the order of their requests.
   std::vector<Kill> kills;

@@ -22,7 +22,8 @@ TEST_CASE("A scope leaves out kills and faults and changes nothing else", "[chao
   auto counts = std::map<Blow, int>{};
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const auto all = draw_schedule(seed, {});
-    const auto network = draw_schedule(seed, {.blows = {}});
+    const auto network = draw_schedule(seed, {.actors = false, .blows = {}});
+    CHECK_FALSE(network.breaks);
     CHECK(network.kills.empty());
     CHECK(network.faults.rate == all.faults.rate);
     CHECK(network.job == all.job);

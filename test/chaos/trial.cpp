@@ -44,6 +44,16 @@ std::string last_words(const std::filesystem::path& log) {
   return last;
 }
 
+std::map<std::string, std::size_t> read_breaks(const std::filesystem::path& log) {
+  const std::string head = "tinkaf: test mode: breaks a ";
+  auto file = std::ifstream{log};
+  auto breaks = std::map<std::string, std::size_t>{};
+  for (auto line = std::string{}; std::getline(file, line);)
+    if (line.starts_with(head))
+      ++breaks[line.substr(head.size())];
+  return breaks;
+}
+
 } // namespace
 
 std::string_view to_string(Verdict verdict) noexcept {
@@ -117,6 +127,7 @@ TrialResult Trials::run(const Schedule& schedule) {
   result.time = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - began);
   result.operations = watch.accepted();
+  result.breaks = read_breaks(run.string() + ".log");
   result.server_growth = server_.growth();
   auto judge = [&](Verdict verdict, std::string reason) {
     if (result.verdict == Verdict::good && !reason.empty())
@@ -171,7 +182,9 @@ void Trials::strike(const Kill& kill, std::unique_ptr<Child>& client, const Chil
 TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
                             const std::filesystem::path& run) {
   auto result = TrialResult{};
-  const auto start = command(schedule.job, proxy.url(), run);
+  auto start = command(schedule.job, proxy.url(), run);
+  if (schedule.breaks)
+    start.environment["TINKAF_TEST_BREAKS"] = std::to_string(schedule.seed);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   auto client = std::make_unique<Child>(start);
   auto next = schedule.kills.begin();

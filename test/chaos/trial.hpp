@@ -27,6 +27,9 @@ struct TrialResult {
   std::string reason;
   std::map<FaultKind, std::uint64_t> faults;
   std::map<Blow, std::size_t> blows;
+
+  /// Actors that were broken, by kind.
+  std::map<std::string, std::size_t> breaks;
   std::size_t operations = 0;
 
   /// Memory that the server has taken since it was started, in KiB.
