@@ -37,6 +37,9 @@ void encoding();
 /// Losses and gradients of 128 x 2048 log-probabilities from formulas.
 void losses();
 
+/// What it costs to write a job's journal: each call, and a run like the demo's with and without.
+void journal();
+
 /// Processor time of a training step of 128 x 2048 tokens, submission to result, and that of the
 /// official SDK where `TINKAF_SDK_PYTHON` names a Python that has it.
 void step();

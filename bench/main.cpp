@@ -21,7 +21,7 @@ struct Benchmark {
 constexpr auto benchmarks = std::array{
     Benchmark{"encoding", bench::encoding}, Benchmark{"gemm", bench::gemm},
     Benchmark{"losses", bench::losses},     Benchmark{"exchange", bench::exchange},
-    Benchmark{"step", bench::step},
+    Benchmark{"step", bench::step},         Benchmark{"journal", bench::journal},
 };
 
 bool run(std::string_view name) {
