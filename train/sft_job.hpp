@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "api/client_options.hpp"
+#include "client/service.hpp"
 #include "messages/jobs.hpp"
 #include "messages/notice.hpp"
 

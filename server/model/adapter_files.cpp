@@ -56,10 +56,9 @@ std::string peft_name(const std::string& name) {
 }
 
 /// Reads all tensors with the given suffix into a flat vector; the file must hold nothing else.
-Result<void>
-read_parts(const SafetensorsReader& reader, const AdapterLayout& layout,
-           std::initializer_list<std::pair<const char*, std::vector<float>*>> targets,
-           bool must_be_finite = true) {
+Result<void> read_parts(const SafetensorsReader& reader, const AdapterLayout& layout,
+                        std::initializer_list<std::pair<const char*, std::vector<float>*>> targets,
+                        bool must_be_finite = true) {
   std::size_t expected = 0;
   for (const auto& [suffix, flat] : targets)
     for (const auto& part : parts_of(layout)) {
@@ -237,8 +236,7 @@ Result<Adapter> Adapter::restore(std::shared_ptr<const BaseModel> base, const fs
   if (!reader)
     return fail(reader.error());
   // A gradient that is not finite is refused by the step that it leads to.
-  if (auto done
-      = read_parts(*reader, out->weights_->layout(), {{".grad", &out->gradient_}}, false);
+  if (auto done = read_parts(*reader, out->weights_->layout(), {{".grad", &out->gradient_}}, false);
       !done)
     return fail(done.error());
   return out;
