@@ -19,6 +19,15 @@ HttpReply sampler_reply(const std::string& id) {
   return HttpReply::json(200, wire::to_json(CreateSamplingSessionResponse{id}));
 }
 
+/// Tells the request id, and an id for each sequence to come: SDKs from 0.38 on want both.
+HttpReply accepted_reply(const std::string& request_id, std::int64_t num_samples) {
+  std::vector<std::string> sequences;
+  for (std::int64_t i = 0; i < num_samples; ++i)
+    sequences.push_back(fmt::format(R"("{}-{}")", request_id, i));
+  return HttpReply::json(200, fmt::format(R"({{"request_id":"{}","sample_sequence_ids":[{}]}})",
+                                          request_id, fmt::join(sequences, ",")));
+}
+
 } // namespace
 
 std::string ServiceCore::name_of_save(Model& model) {
@@ -181,7 +190,7 @@ HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
     if (const auto known = sampler->samples.find(*seq_id); known != sampler->samples.end()) {
       if (known->second.digest != digest)
         return error_reply(409, fmt::format("seq_id: {} was used for another sample", *seq_id));
-      return HttpReply::json(200, wire::to_json(FutureRef{known->second.request_id, {}}));
+      return accepted_reply(known->second.request_id, request.sample.num_samples);
     }
   if (unfinished_samples_ >= options.limits.max_queued_samples)
     return error_reply(429, fmt::format("{} samples wait already", unfinished_samples_.load()));
@@ -202,7 +211,7 @@ HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
   if (seq_id)
     sampler->samples[*seq_id] = {digest, request_id};
   post_sample(sampler, request_id, request.sample);
-  return HttpReply::json(200, wire::to_json(FutureRef{request_id, {}}));
+  return accepted_reply(request_id, request.sample.num_samples);
 }
 
 void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,

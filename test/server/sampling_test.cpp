@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/wire/json_reader.hpp"
 #include "test/server/server_fixture.hpp"
+
+#include <set>
 
 using namespace tinkaf;
 using namespace tinkaf::test;
@@ -83,6 +86,27 @@ TEST_CASE_METHOD(Fixture, "Snapshots that found no room in memory are read again
     CHECK(draw(*one.sampling_session_id, i) == Tokens{5, 7});
     CHECK(draw(*two.sampling_session_id, i) == Tokens{5, 6, 7});
   }
+}
+
+TEST_CASE_METHOD(Fixture, "Each sequence of a sample has an id of its own, also when it comes again",
+                 "[server][sampling]") {
+  const auto base = sampler({.session_id = session, .base_model = "scripted"});
+  const auto ids_of = [&](std::int64_t seq_id) {
+    AsampleRequest request{.sample = {.prompt = ModelInput::from_ints({1}), .num_samples = 3},
+                           .sampling_session_id = base,
+                           .seq_id = seq_id};
+    const auto body = api.post("asample", wire::to_json(request).value()).body;
+    const auto json = wire::parse_json(body, "answer", Errc::protocol_error).value();
+    std::vector<std::string> ids;
+    for (const auto& id : json["sample_sequence_ids"].GetArray())
+      ids.emplace_back(id.GetString());
+    return ids;
+  };
+  const auto first = ids_of(0);
+  CHECK(first.size() == 3);
+  CHECK(std::set<std::string>(first.begin(), first.end()).size() == 3);
+  CHECK(ids_of(0) == first);
+  CHECK(ids_of(1) != first);
 }
 
 TEST_CASE_METHOD(Fixture, "A sample that comes again is not drawn again", "[server][sampling]") {
