@@ -4,9 +4,9 @@
 #include "actors/exit_reasons.hpp"
 #include "actors/start_sink.hpp"
 
+#include <caf/abstract_actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/exit_reason.hpp>
-#include <caf/scheduled_actor.hpp>
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
 
@@ -18,11 +18,13 @@ namespace tinkaf {
 namespace {
 
 /// Whether an actor takes no more messages, although word of its end may still be under way: who
-/// asks it again and again until then has no tries left when the next one is there.
-bool is_closed(const caf::actor& actor) {
-  auto* scheduled
-      = dynamic_cast<caf::scheduled_actor*>(caf::actor_cast<caf::abstract_actor*>(actor));
-  return scheduled != nullptr && scheduled->mailbox().closed();
+/// asks it again and again until then has no tries left when the next one is there. It has ended
+/// before it lets go of what it owes, so whoever hears of that and asks again finds it so; its
+/// mailbox is closed later.
+bool has_ended(const caf::actor& actor) {
+  constexpr auto ended
+      = caf::abstract_actor::is_shutting_down_flag | caf::abstract_actor::is_cleaned_up_flag;
+  return caf::actor_cast<caf::abstract_actor*>(actor)->getf(ended);
 }
 
 } // namespace
@@ -76,7 +78,7 @@ void FrontState::pass_on(caf::message content) {
   auto& element = *self->current_mailbox_element();
   auto id = element.mid;
   element.mid.mark_as_answered(); // by whoever gets it
-  if (instance && !is_closed(instance))
+  if (instance && !has_ended(instance))
     instance->enqueue(element.sender, id, std::move(content), self->context());
   else
     waiting.push_back({element.sender, id, std::move(content)});
