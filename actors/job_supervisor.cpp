@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/job_supervisor.hpp"
 
+#include "actors/start_sink.hpp"
 #include "actors/training_job.hpp"
 
 #include <caf/send.hpp>
@@ -152,6 +153,7 @@ void JobSupervisorState::start(Job& job) {
         tell(atom::progress_v, key, number, progress);
       },
       [tell, key, number] { tell(atom::ended_v, key, number); });
+  tell_start(job.spec.restarts, job.child);
   self->request(job.child, caf::infinite, atom::run_v)
       .then([this, key, number](JobEnd end) { on_outcome(key, number, end); },
             [this, key, number](const caf::error& error) {

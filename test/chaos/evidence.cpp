@@ -16,6 +16,14 @@ std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
+std::map<std::string, std::string> read_all(const std::filesystem::path& folder) {
+  auto files = std::map<std::string, std::string>{};
+  auto missing = std::error_code{};
+  for (const auto& entry : std::filesystem::directory_iterator{folder, missing})
+    files[entry.path().filename().string()] = read(entry.path());
+  return files;
+}
+
 std::string last_line(const std::string& text) {
   const auto end = text.find_last_not_of('\n');
   if (end == std::string::npos)
@@ -51,6 +59,8 @@ std::string json_field(std::string_view json, std::string_view name) {
 
 RunRecord read_run(const std::filesystem::path& run, const std::filesystem::path& state) {
   auto record = RunRecord{.metrics = read(run / "metrics.jsonl")};
+  record.samples = read(run / "samples.txt");
+  record.archive = read_all(run / "archive");
   const auto row = last_line(read(run / "checkpoints.jsonl"));
   record.final = json_field(row, "final") == "true";
   const std::string scheme = "tinker://";
@@ -74,10 +84,23 @@ std::string difference(const RunRecord& expected, const RunRecord& found) {
                        expected.progress);
   if (found.weights != expected.weights || found.optimizer != expected.optimizer)
     return "weights or optimizer differ";
+  if (found.samples != expected.samples)
+    return "samples of the last weights differ";
+  if (found.archive != expected.archive)
+    return "the archive differs from the checkpoint";
   return {};
 }
 
 void OperationWatch::note(const Exchange& exchange) {
+  if (exchange.status == 200 && exchange.target.ends_with("/retrieve_future")) {
+    // One that is not ready says `try_again`, one that is large how large it is first.
+    if (exchange.answer.find("\"type\":\"try_again\"") == std::string::npos
+        && exchange.answer.find("\"complete_metadata\"") == std::string::npos) {
+      const auto lock = std::lock_guard{mutex_};
+      results_[json_field(exchange.body, "request_id")].insert(exchange.answer);
+    }
+    return;
+  }
   const auto number = json_field(exchange.body, "seq_id");
   const auto model = json_field(exchange.body, "model_id");
   const auto id = json_field(exchange.answer, "request_id");
@@ -91,6 +114,22 @@ std::size_t OperationWatch::doubled() const {
   const auto lock = std::lock_guard{mutex_};
   return static_cast<std::size_t>(std::count_if(
       ids_.begin(), ids_.end(), [](const auto& operation) { return operation.second.size() > 1; }));
+}
+
+std::size_t OperationWatch::contradictory() const {
+  const auto lock = std::lock_guard{mutex_};
+  return static_cast<std::size_t>(std::count_if(results_.begin(), results_.end(),
+                                                [](const auto& x) { return x.second.size() > 1; }));
+}
+
+std::size_t OperationWatch::failed() const {
+  const auto lock = std::lock_guard{mutex_};
+  return static_cast<std::size_t>(
+      std::count_if(results_.begin(), results_.end(), [](const auto& x) {
+        return std::any_of(x.second.begin(), x.second.end(), [](const std::string& answer) {
+          return answer.find(played_failure) != std::string::npos;
+        });
+      }));
 }
 
 std::size_t OperationWatch::accepted() const {

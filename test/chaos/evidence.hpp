@@ -23,6 +23,11 @@ struct RunRecord {
   std::string optimizer;
   std::string progress;
 
+  /// What was drawn from the last weights, and the last checkpoint's files as they were fetched, by
+  /// name.
+  std::string samples;
+  std::map<std::string, std::string> archive;
+
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };
 
@@ -34,10 +39,19 @@ struct RunRecord {
 /// What differs, in words; empty if nothing does.
 [[nodiscard]] std::string difference(const RunRecord& expected, const RunRecord& found);
 
-/// Watches for operations that a server has taken twice. Thread-safe.
+/// What a server in test mode says of an operation that it lets fail.
+inline constexpr std::string_view played_failure = "the engine failed, as it was asked to";
+
+/// Watches for operations that a server has taken twice, or answered in two ways. Thread-safe.
 class OperationWatch {
 public:
   void note(const Exchange& exchange);
+
+  /// Operations and samples that have been told of in two ways.
+  [[nodiscard]] std::size_t contradictory() const;
+
+  /// Operations and samples that were told to have failed as asked.
+  [[nodiscard]] std::size_t failed() const;
 
   /// Operations that have got more than one request id.
   [[nodiscard]] std::size_t doubled() const;
@@ -50,6 +64,9 @@ private:
 
   // By endpoint, model and number.
   std::map<std::string, std::set<std::string>> ids_;
+
+  // Answers by request id.
+  std::map<std::string, std::set<std::string>> results_;
 };
 
 /// The value of a field of a JSON text, as it stands there without quotes; empty if it is not

@@ -39,13 +39,35 @@ TEST_CASE("An operation with two request ids was taken twice", "[chaos]") {
   CHECK(watch.doubled() == 1);
 }
 
+TEST_CASE("A result that is told in two ways counts, one that is not there yet does not",
+          "[chaos]") {
+  auto watch = OperationWatch{};
+  const auto poll = [&](std::string answer, int status = 200) {
+    watch.note({.target = "POST /api/v1/retrieve_future",
+                .body = R"({"request_id":"a"})",
+                .status = status,
+                .answer = std::move(answer)});
+  };
+  poll(R"({"type":"try_again"})");
+  poll(R"({"status":"complete_metadata","response_payload_size":7})");
+  poll(R"({"error":"the engine failed, as it was asked to in test mode"})");
+  poll(R"({"error":"the engine failed, as it was asked to in test mode"})");
+  poll(R"({"path":"b"})", 410);
+  CHECK(watch.contradictory() == 0);
+  CHECK(watch.failed() == 1);
+  poll(R"({"path":"b"})");
+  CHECK(watch.contradictory() == 1);
+}
+
 TEST_CASE("A run is judged by its metrics and its final checkpoint", "[chaos]") {
   const auto folder = TempFolder{};
   const auto run = folder.path() / "run";
   const auto checkpoint = folder.path() / "state/checkpoints/r:train:0/weights/final";
-  std::filesystem::create_directories(run);
+  std::filesystem::create_directories(run / "archive");
   std::filesystem::create_directories(checkpoint);
   write_text(run / "metrics.jsonl", "{\"step\":0}\n{\"step\":1}\n");
+  write_text(run / "samples.txt", "stop [1]\n");
+  write_text(run / "archive" / "weights", "weights");
   write_text(run / "checkpoints.jsonl",
              R"({"final":false,"state_path":"tinker://r:train:0/weights/step_1"})"
              "\n"
@@ -57,6 +79,8 @@ TEST_CASE("A run is judged by its metrics and its final checkpoint", "[chaos]") 
   const auto good = read_run(run, folder.path() / "state");
   CHECK(good.final);
   CHECK(good.weights == "weights");
+  CHECK(good.samples == "stop [1]\n");
+  CHECK(good.archive == std::map<std::string, std::string>{{"weights", "weights"}});
   CHECK(difference(good, good).empty());
 
   auto found = good;
@@ -72,4 +96,10 @@ TEST_CASE("A run is judged by its metrics and its final checkpoint", "[chaos]") 
   found = good;
   found.optimizer = "other";
   CHECK(difference(good, found) == "weights or optimizer differ");
+  found = good;
+  found.samples = "stop [2]\n";
+  CHECK(difference(good, found) == "samples of the last weights differ");
+  found = good;
+  found.archive.clear();
+  CHECK(difference(good, found) == "the archive differs from the checkpoint");
 }

@@ -40,13 +40,19 @@ struct Sum {
   std::map<Blow, std::size_t> blows;
   std::uint64_t faults = 0;
   std::size_t operations = 0;
+  std::size_t failures = 0;
+  std::size_t troubled_servers = 0;
+  std::map<Work, std::size_t> works;
   std::map<std::string, std::size_t> breaks;
   std::map<Verdict, std::size_t> verdicts;
   std::map<FaultKind, std::uint64_t> kinds;
   std::chrono::milliseconds time{0};
 
-  void add(const TrialResult& result) {
+  void add(const Schedule& schedule, const TrialResult& result) {
     ++trials;
+    ++works[schedule.job.work];
+    troubled_servers += schedule.server.any() ? 1 : 0;
+    failures += result.failures;
     for (const auto& [blow, count] : result.blows)
       blows[blow] += count;
     operations += result.operations;
@@ -66,8 +72,9 @@ constexpr auto usage = R"(Usage: tinkaf_chaos [OPTIONS]
   --trials N   schedules to try [200]
   --seed S     seed of the first; the others follow [1]
   --only WHAT  some troubles only, with commas between: network; kill -9 for client or server;
-               actors (of the client break); interrupt (^C for the client); forget (kill the
-               server and all but checkpoints)
+               actors (of the client break); interrupt (^C for the client); halt (^C twice);
+               forget (kill the server and all but checkpoints); test-mode (faults of the
+               server's own)
   --jobs N     trials at a time [number of cores]
   --program P  the tinkaf to try [the one built with this]
   --verbose    a line for each trial
@@ -87,7 +94,7 @@ std::uint64_t number(const std::string& option, const std::string& text) {
 }
 
 ChaosScope scope_of(std::string text) {
-  auto scope = ChaosScope{.network = false, .actors = false, .blows = {}};
+  auto scope = ChaosScope{.network = false, .actors = false, .test_mode = false, .blows = {}};
   text += ',';
   while (!text.empty()) {
     const auto word = text.substr(0, text.find(','));
@@ -98,6 +105,8 @@ ChaosScope scope_of(std::string text) {
       scope.network = true;
     else if (word == "actors")
       scope.actors = true;
+    else if (word == "test-mode")
+      scope.test_mode = true;
     else if (blow != blows.end())
       scope.blows.insert(*blow);
     else
@@ -166,7 +175,8 @@ public:
 private:
   void work(const std::filesystem::path& folder) {
     try {
-      auto trials = Trials{options_.program, folder};
+      auto trials = Trials{options_.program,
+                           std::filesystem::read_symlink("/proc/self/exe").parent_path(), folder};
       for (auto i = next_++; i < options_.trials && !broken_; i = next_++) {
         const auto schedule = draw_schedule(options_.first_seed + i, options_.scope);
         note(schedule, trials.run(schedule));
@@ -179,7 +189,7 @@ private:
 
   void note(const Schedule& schedule, const TrialResult& result) {
     const auto lock = std::lock_guard{mutex_};
-    sum_.add(result);
+    sum_.add(schedule, result);
     if (options_.verbose || result.verdict != Verdict::good)
       fmt::print("seed {}: {}{}{} ({}; {} ms; server +{} KiB)\n", schedule.seed,
                  to_string(result.verdict), result.reason.empty() ? "" : ", ", result.reason,
@@ -197,16 +207,20 @@ private:
       fmt::print("{:>8} {}\n", count, kind);
       breaks += count;
     }
+    for (const auto& [work, count] : sum_.works)
+      fmt::print("{:>8} trials of {}\n", count, to_string(work));
     auto& verdicts = sum_.verdicts;
     auto& struck = sum_.blows;
-    fmt::print("{} trials of {} ms, {} operations; {} kills of clients, {} interrupts, {} kills of "
-               "servers, {} with all they knew; {} actors broken; {} faults; lost {}, doubled {}, "
-               "hung {}, leaked {}\n",
-               sum_.trials, sum_.trials == 0 ? 0 : sum_.time.count() / sum_.trials, sum_.operations,
-               struck[Blow::client], struck[Blow::interrupt],
-               struck[Blow::server] + struck[Blow::forget], struck[Blow::forget], breaks,
-               sum_.faults, verdicts[Verdict::lost], verdicts[Verdict::doubled],
-               verdicts[Verdict::hung], verdicts[Verdict::leaked]);
+    fmt::print(
+        "{} trials of {} ms, {} operations; {} kills of clients, {} interrupts, {} twice; {} "
+        "kills of servers, {} with all they knew; {} servers with faults of their own, {} "
+        "operations failed there; {} actors broken; {} faults; lost {}, doubled {}, "
+        "hung {}, leaked {}\n",
+        sum_.trials, sum_.trials == 0 ? 0 : sum_.time.count() / sum_.trials, sum_.operations,
+        struck[Blow::client], struck[Blow::interrupt] + struck[Blow::halt], struck[Blow::halt],
+        struck[Blow::server] + struck[Blow::forget], struck[Blow::forget], sum_.troubled_servers,
+        sum_.failures, breaks, sum_.faults, verdicts[Verdict::lost], verdicts[Verdict::doubled],
+        verdicts[Verdict::hung], verdicts[Verdict::leaked]);
   }
 
   Options options_;

@@ -22,7 +22,8 @@ TEST_CASE("A scope leaves out kills and faults and changes nothing else", "[chao
   auto counts = std::map<Blow, int>{};
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const auto all = draw_schedule(seed, {});
-    const auto network = draw_schedule(seed, {.actors = false, .blows = {}});
+    const auto network = draw_schedule(seed, {.actors = false, .test_mode = false, .blows = {}});
+    CHECK_FALSE(network.server.any());
     CHECK_FALSE(network.breaks);
     CHECK(network.kills.empty());
     CHECK(network.faults.rate == all.faults.rate);
@@ -37,4 +38,32 @@ TEST_CASE("A scope leaves out kills and faults and changes nothing else", "[chao
   CHECK(counts[Blow::client] > 30);
   CHECK(counts[Blow::server] > 30);
   CHECK(counts.size() == blows.size());
+}
+
+TEST_CASE("Every kind of work, and every fault of a server, is drawn", "[chaos]") {
+  auto works = std::set<Work>{};
+  auto options = std::map<std::string, int>{};
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto schedule = draw_schedule(seed, {});
+    works.insert(schedule.job.work);
+    for (const auto& word : schedule.server.options())
+      if (word.starts_with("--"))
+        ++options[word];
+  }
+  CHECK(works.size() == 4);
+  for (const auto* option :
+       {"--test-mode", "--fail-operation", "--drop-reply", "--delay-reply", "--reply-delay",
+        "--model-wait", "--disk-full-from", "--disk-full-writes"}) {
+    CAPTURE(option);
+    CHECK(options[option] > 15);
+  }
+  CHECK(options.size() == 8);
+}
+
+TEST_CASE("A sound server gets no options, a troubled one those of its faults", "[chaos]") {
+  CHECK(ServerTrouble{}.options().empty());
+  const auto trouble = ServerTrouble{.failed_operations = {7, 3}, .disk_full_from = 5};
+  CHECK(trouble.options()
+        == std::vector<std::string>{"--test-mode", "--fail-operation", "3,7", "--disk-full-from",
+                                    "5", "--disk-full-writes", "0"});
 }

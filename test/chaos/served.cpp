@@ -27,15 +27,23 @@ Served::Served(std::filesystem::path program, std::filesystem::path folder)
   start();
 }
 
-void Served::start() {
-  child_ = std::make_unique<Child>(
-      ChildStart{.program = program_,
-                 .arguments = {"serve", "--port", "0", "--threads", "1", "--session-expiry", "5",
-                               "--state", state().string()},
-                 .folder = folder_,
-                 .environment = {{"HOME", folder_.string()}},
-                 .log = folder_ / "server.log",
-                 .read_output = true});
+void Served::start(const std::vector<std::string>& more) {
+  // A full disk may keep a server from beginning.
+  if (!begin(more) && (more.empty() || !begin({})))
+    throw std::runtime_error{"the server does not start, see " + (folder_ / "server.log").string()};
+}
+
+bool Served::begin(const std::vector<std::string>& more) {
+  auto start = ChildStart{.program = program_,
+                          .arguments = {"serve", "--port", "0", "--threads", "1",
+                                        "--session-expiry", "5", "--state", state().string()},
+                          .folder = folder_,
+                          .environment = {{"HOME", folder_.string()}},
+                          .log = folder_ / "server.log",
+                          .read_output = true};
+  start.arguments.insert(start.arguments.end(), more.begin(), more.end());
+  child_.reset(); // the folder is held by one at a time
+  child_ = std::make_unique<Child>(start);
   const std::string mark = "http://127.0.0.1:";
   for (auto line = child_->read_line(30s); !line.empty(); line = child_->read_line(30s)) {
     const auto at = line.find(mark);
@@ -44,9 +52,9 @@ void Served::start() {
     port_ = static_cast<std::uint16_t>(std::stoul(line.substr(at + mark.size())));
     descriptors_ = child_->descriptors();
     memory_ = child_->memory();
-    return;
+    return true;
   }
-  throw std::runtime_error{"the server does not start, see " + (folder_ / "server.log").string()};
+  return false;
 }
 
 void Served::kill() {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tinkaf::test {
 
@@ -16,7 +17,8 @@ public:
   /// @param folder of its state and its log
   Served(std::filesystem::path program, std::filesystem::path folder);
 
-  void start();
+  /// @param more options; one that cannot begin with them is started without
+  void start(const std::vector<std::string>& more = {});
   void kill();
 
   /// While it does not run: removes what it knows of sessions, models and operations. Checkpoints
@@ -45,6 +47,8 @@ public:
   [[nodiscard]] bool shrinks();
 
 private:
+  [[nodiscard]] bool begin(const std::vector<std::string>& more);
+
   std::filesystem::path program_;
   std::filesystem::path folder_;
   std::unique_ptr<Child> child_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -25,6 +26,9 @@ constexpr std::size_t trials_of_a_folder = 100;
 /// How long a command may take to end after ^C; it gives itself 5 s.
 constexpr auto stop_patience = 10s;
 
+/// The same behind a second ^C, which wants no time but that of a busy machine.
+constexpr auto halt_patience = 3s;
+
 /// How often somebody looks whether a kill is due.
 constexpr auto look = 2ms;
 
@@ -35,13 +39,24 @@ void write_rows(const std::filesystem::path& path) {
          << '\n';
 }
 
+/// The last line that is no side remark.
 std::string last_words(const std::filesystem::path& log) {
   auto file = std::ifstream{log};
   auto last = std::string{};
   for (auto line = std::string{}; std::getline(file, line);)
-    if (!line.empty())
+    if (!line.empty() && !line.starts_with("tinkaf: test mode")
+        && !line.starts_with("tinkaf: warning"))
       last = line;
   return last;
+}
+
+/// Failures that a server played and a command told of.
+std::size_t failures_told(const std::filesystem::path& log) {
+  auto file = std::ifstream{log};
+  std::size_t told = 0;
+  for (auto line = std::string{}; std::getline(file, line);)
+    told += line.find(played_failure) != std::string::npos ? 1 : 0;
+  return told;
 }
 
 std::map<std::string, std::size_t> read_breaks(const std::filesystem::path& log) {
@@ -72,36 +87,46 @@ std::string_view to_string(Verdict verdict) noexcept {
   return "unknown";
 }
 
-Trials::Trials(std::filesystem::path program, std::filesystem::path folder)
-    : program_(std::move(program)), folder_(std::move(folder)), server_(program_, folder_) {
+Trials::Trials(std::filesystem::path program, std::filesystem::path programs,
+               std::filesystem::path folder)
+    : program_(std::move(program)), loop_program_(std::move(programs) / "tinkaf_chaos_loop"),
+      folder_(std::move(folder)), server_(program_, folder_) {
   write_rows(folder_ / "rows.jsonl");
 }
 
 ChildStart Trials::command(const ChaosJob& job, const std::string& url,
                            const std::filesystem::path& run) const {
-  return {.program = program_,
-          .arguments = {"train",        "sft",
-                        "--data",       (folder_ / "rows.jsonl").string(),
-                        "--out",        run.string(),
-                        "--steps",      std::to_string(job.steps),
-                        "--batch",      std::to_string(job.batch),
-                        "--seed",       std::to_string(job.seed),
-                        "--save-every", std::to_string(job.save_every),
-                        "--lora-rank",  "2",
-                        "--lr",         "0.002",
-                        "--base-url",   url},
-          .folder = folder_,
-          .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "100"}},
-          .log = run.string() + ".log"};
+  auto start
+      = ChildStart{.program = program_,
+                   .arguments = {"train", "sft", "--data", (folder_ / "rows.jsonl").string(),
+                                 "--batch", std::to_string(job.batch), "--seed",
+                                 std::to_string(job.seed), "--lora-rank", "2", "--lr", "0.002"},
+                   .folder = folder_,
+                   .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "100"}},
+                   .log = run.string() + ".log"};
+  auto& words = start.arguments;
+  if (job.work != Work::sft) {
+    start.program = loop_program_;
+    words.clear();
+    if (job.work != Work::samples)
+      words.emplace_back("--custom-loss");
+    if (job.work != Work::custom_loss)
+      words.emplace_back("--samples");
+  }
+  for (const auto& word : {std::string{"--out"}, run.string(), std::string{"--steps"},
+                           std::to_string(job.steps), std::string{"--save-every"},
+                           std::to_string(job.save_every), std::string{"--base-url"}, url})
+    words.push_back(word);
+  return start;
 }
 
 const RunRecord& Trials::reference(const ChaosJob& job) {
   const auto known = references_.find(job);
   if (known != references_.end())
     return known->second;
-  const auto run
-      = folder_
-        / fmt::format("reference-{}-{}-{}-{}", job.steps, job.batch, job.seed, job.save_every);
+  const auto run = folder_
+                   / fmt::format("reference-{}-{}-{}-{}-{}", static_cast<int>(job.work), job.steps,
+                                 job.batch, job.seed, job.save_every);
   auto client = Child{command(job, fmt::format("http://127.0.0.1:{}", server_.port()), run)};
   auto record = RunRecord{};
   if (client.wait(patience) == 0)
@@ -109,12 +134,21 @@ const RunRecord& Trials::reference(const ChaosJob& job) {
   if (!record.final || record.weights.empty() || record.optimizer.empty()
       || record.progress.empty())
     throw std::runtime_error{"an untroubled run fails: " + last_words(run.string() + ".log")};
+  if (job.work != Work::sft
+      && (record.samples.empty() || record.archive["adapter_model.safetensors"] != record.weights
+          || record.archive["optimizer.safetensors"] != record.optimizer))
+    throw std::runtime_error{"an untroubled run has no samples, or another archive: "
+                             + run.string()};
   return references_.emplace(job, std::move(record)).first->second;
 }
 
 TrialResult Trials::run(const Schedule& schedule) {
   const auto& expected = reference(schedule.job);
   const auto run = folder_ / fmt::format("run-{}", schedule.seed);
+  if (schedule.server.any()) {
+    server_.kill();
+    server_.start(schedule.server.options());
+  }
   const auto began = std::chrono::steady_clock::now();
   auto watch = OperationWatch{};
   auto result = TrialResult{};
@@ -127,6 +161,7 @@ TrialResult Trials::run(const Schedule& schedule) {
   result.time = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - began);
   result.operations = watch.accepted();
+  result.failures = watch.failed();
   result.breaks = read_breaks(run.string() + ".log");
   result.server_growth = server_.growth();
   auto judge = [&](Verdict verdict, std::string reason) {
@@ -136,7 +171,18 @@ TrialResult Trials::run(const Schedule& schedule) {
   if (watch.doubled() > 0) {
     result.verdict = Verdict::doubled; // whatever else came of it
     result.reason = fmt::format("{} operations were accepted twice", watch.doubled());
+  } else if (watch.contradictory() > 0) {
+    result.verdict = Verdict::doubled;
+    result.reason = fmt::format("{} operations have two results", watch.contradictory());
   }
+  const auto told = failures_told(run.string() + ".log");
+  if (told > result.failures)
+    judge(Verdict::doubled,
+          fmt::format("{} failed operations were told {} times", result.failures, told));
+  const auto silenced = std::any_of(schedule.kills.begin(), schedule.kills.end(),
+                                    [](const Kill& kill) { return kill.blow != Blow::server; });
+  if (result.failures > 0 && told == 0 && !silenced)
+    judge(Verdict::lost, fmt::format("none of {} failures was told", result.failures));
   judge(Verdict::lost, difference(expected, read_run(run, server_.state())));
   if (!server_.let_go())
     judge(Verdict::leaked, "the server keeps descriptors of clients that are gone");
@@ -146,6 +192,9 @@ TrialResult Trials::run(const Schedule& schedule) {
             fmt::format("the server keeps {} KiB or files of sessions that have expired",
                         server_.growth()));
     server_.renew();
+  } else if (schedule.server.any()) {
+    server_.kill();
+    server_.start();
   }
   if (result.verdict == Verdict::good) {
     std::filesystem::remove_all(run);
@@ -154,19 +203,27 @@ TrialResult Trials::run(const Schedule& schedule) {
   return result;
 }
 
-void Trials::strike(const Kill& kill, std::unique_ptr<Child>& client, const ChildStart& start,
-                    FaultProxy& proxy) {
+std::string Trials::strike(const Kill& kill, std::unique_ptr<Child>& client,
+                           const ChildStart& start, FaultProxy& proxy) {
   switch (kill.blow) {
   case Blow::interrupt:
     client->interrupt();
     if (!client->wait(stop_patience))
-      throw std::runtime_error{"the command does not end after ^C"};
+      return "the command does not end after ^C";
     client = std::make_unique<Child>(start);
-    return;
+    return {};
+  case Blow::halt:
+    client->interrupt();
+    std::this_thread::sleep_for(kill.away);
+    client->interrupt();
+    if (!client->wait(halt_patience))
+      return "the command does not end after a second ^C";
+    client = std::make_unique<Child>(start);
+    return {};
   case Blow::client:
     client->kill();
     client = std::make_unique<Child>(start);
-    return;
+    return {};
   case Blow::server:
   case Blow::forget:
     server_.kill();
@@ -175,8 +232,9 @@ void Trials::strike(const Kill& kill, std::unique_ptr<Child>& client, const Chil
     std::this_thread::sleep_for(kill.away);
     server_.start();
     proxy.set_server(server_.port());
-    return;
+    return {};
   }
+  return {};
 }
 
 TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
@@ -188,11 +246,13 @@ TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
   const auto deadline = std::chrono::steady_clock::now() + patience;
   auto client = std::make_unique<Child>(start);
   auto next = schedule.kills.begin();
-  auto repeats = 0; // a command whose session is lost says so and ends
+  // A command whose session is lost, or whose checkpoint finds no room, says so and ends.
+  auto repeats = schedule.server.disk_full_writes;
   while (std::chrono::steady_clock::now() < deadline) {
     if (const auto code = client->wait(look)) {
-      if (*code != 0 && repeats > 0) {
-        --repeats;
+      const auto failed = last_words(start.log).find(played_failure) != std::string::npos;
+      if (*code != 0 && (failed || repeats > 0)) {
+        repeats -= failed ? 0 : 1;
         client = std::make_unique<Child>(start);
         continue;
       }
@@ -205,7 +265,11 @@ TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
     if (next == schedule.kills.end() || proxy.requests() < next->request)
       continue;
     std::this_thread::sleep_for(next->delay);
-    strike(*next, client, start, proxy);
+    if (auto wrong = strike(*next, client, start, proxy); !wrong.empty()) {
+      result.verdict = Verdict::hung;
+      result.reason = std::move(wrong);
+      return result;
+    }
     ++result.blows[next->blow];
     repeats += next->blow == Blow::forget ? 1 : 0;
     ++next;

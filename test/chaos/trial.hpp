@@ -17,7 +17,8 @@
 namespace tinkaf::test {
 
 /// What came of a trial. `lost`: it did not end, or not with the same results. `doubled`: the
-/// server took an operation twice. `leaked`: the server kept descriptors.
+/// server took an operation twice, or told of it in two ways. `leaked`: the server kept
+/// descriptors.
 enum class Verdict : std::uint8_t { good, lost, doubled, hung, leaked };
 
 [[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
@@ -32,6 +33,9 @@ struct TrialResult {
   std::map<std::string, std::size_t> breaks;
   std::size_t operations = 0;
 
+  /// Operations that failed as the server was asked to let them.
+  std::size_t failures = 0;
+
   /// Memory that the server has taken since it was started, in KiB.
   std::size_t server_growth = 0;
   std::chrono::milliseconds time{0};
@@ -40,8 +44,10 @@ struct TrialResult {
 /// Runs jobs in a folder of its own against a server of its own. Not thread-safe.
 class Trials {
 public:
-  /// @param folder emptied by the destructor unless `keep` is set
-  Trials(std::filesystem::path program, std::filesystem::path folder);
+  /// @param programs folder of `tinkaf_chaos_loop`
+  /// @param folder made, and left with what failed trials leave
+  Trials(std::filesystem::path program, std::filesystem::path programs,
+         std::filesystem::path folder);
 
   /// Runs the job of a schedule, kills what it says when it says it and starts it again, and
   /// compares what is left with an untroubled run of the same job.
@@ -55,12 +61,15 @@ private:
   [[nodiscard]] ChildStart command(const ChaosJob& job, const std::string& url,
                                    const std::filesystem::path& run) const;
   [[nodiscard]] const RunRecord& reference(const ChaosJob& job);
-  void strike(const Kill& kill, std::unique_ptr<Child>& client, const ChildStart& start,
-              FaultProxy& proxy);
+
+  /// @returns what was wrong with how the client ended; empty if nothing was
+  [[nodiscard]] std::string strike(const Kill& kill, std::unique_ptr<Child>& client,
+                                   const ChildStart& start, FaultProxy& proxy);
   [[nodiscard]] TrialResult trouble(const Schedule& schedule, FaultProxy& proxy,
                                     const std::filesystem::path& run);
 
   std::filesystem::path program_;
+  std::filesystem::path loop_program_;
   std::filesystem::path folder_;
   Served server_;
   std::map<ChaosJob, RunRecord> references_;
