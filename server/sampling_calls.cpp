@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json.hpp"
+#include "api/wire/json_reader.hpp"
 #include "server/calls.hpp"
 #include "server/digest.hpp"
 #include "server/ids.hpp"
@@ -41,6 +42,22 @@ Result<Sampler> find_weights(ServiceCore& core, const std::optional<std::string>
                  .version = *model_path + " " + found->info.version};
 }
 
+/// Refuses options of newer SDKs that change what a sample yields: to leave them out in silence
+/// would pass for an answer. They are there in every request, mostly with the value for "off".
+Result<void> check_newer_options(std::string_view body) {
+  const auto json = wire::parse_json(body, "asample request", Errc::invalid_argument);
+  if (!json)
+    return fail(json.error());
+  for (const auto* name : {"topk_sample_logprobs", "target_prompt_logprobs", "prompt_alt_tokens_k",
+                           "prompt_logprobs_last_n", "record_stability_info"})
+    if (const auto found = json->FindMember(name);
+        found != json->MemberEnd() && !found->value.IsNull() && !found->value.IsFalse()
+        && !(found->value.IsNumber() && found->value.GetDouble() == 0))
+      return fail(Errc::invalid_argument,
+                  fmt::format("{}: this server does not know this option; leave it out", name));
+  return {};
+}
+
 } // namespace
 
 Result<std::shared_ptr<Sampler>> find_sampler(ServiceCore& core, const AsampleRequest& request) {
@@ -79,6 +96,8 @@ HttpReply asample(ServiceCore& core, const HttpCall& call) {
     return error_reply(request.error());
   if (request->seq_id && *request->seq_id < 0)
     return error_reply(400, fmt::format("seq_id: must be at least 0, but is {}", *request->seq_id));
+  if (auto good = check_newer_options(call.body); !good)
+    return error_reply(good.error());
   const auto sampler = find_sampler(core, *request);
   if (!sampler)
     return error_reply(sampler.error());

@@ -50,10 +50,11 @@ assert parsed("checkpoint", "info", state)["expires_at"]
 shell("checkpoint", "set-ttl", state, "--remove")
 assert not parsed("checkpoint", "info", state).get("expires_at")
 
-with tempfile.TemporaryDirectory() as folder:
-    shell("checkpoint", "download", sampler, "-o", folder)
-    files = {x.name for x in pathlib.Path(folder).rglob("*")}
-    assert {"adapter_config.json", "adapter_model.safetensors"} <= files, files
+if not has_release(0, 38):
+    with tempfile.TemporaryDirectory() as folder:
+        shell("checkpoint", "download", sampler, "-o", folder)
+        files = {x.name for x in pathlib.Path(folder).rglob("*")}
+        assert {"adapter_config.json", "adapter_model.safetensors"} <= files, files
 
 shell("checkpoint", "delete", "-y", state)
 left = parsed("checkpoint", "list", "--run-id", run_id)["checkpoints"]

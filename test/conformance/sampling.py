@@ -96,11 +96,18 @@ if has_release(0, 38):
     # Newer clients know each sequence by an id.
     ids = [x.sequence_id for x in draw(3)]
     assert len(set(ids)) == 3 and all(ids), ids
-    last = sampler.sample(
-        prompt,
-        1,
-        types.SamplingParams(max_tokens=1),
-        include_prompt_logprobs=True,
-        prompt_logprobs_last_n=2,
-    ).result().prompt_logprobs
-    assert last[:-2] == [None] * 4 and close_to(last[-2:], computed[-2:], 1e-5), last
+    # What the server does not have is refused, not left out.
+    for option in [
+        {"prompt_logprobs_last_n": 2},
+        {"topk_sample_logprobs": 2},
+        {"prompt_alt_tokens_k": 2},
+        {"target_prompt_logprobs": types.TensorData(data=[1] * 5, dtype="int64", shape=[5, 1])},
+    ]:
+        (name,) = option
+        expect_error(
+            tinker.BadRequestError,
+            lambda: sampler.sample(
+                prompt, 1, types.SamplingParams(max_tokens=1), include_prompt_logprobs=True, **option
+            ).result(),
+            says=name,
+        )

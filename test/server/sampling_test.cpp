@@ -88,7 +88,8 @@ TEST_CASE_METHOD(Fixture, "Snapshots that found no room in memory are read again
   }
 }
 
-TEST_CASE_METHOD(Fixture, "Each sequence of a sample has an id of its own, also when it comes again",
+TEST_CASE_METHOD(Fixture,
+                 "Each sequence of a sample has an id of its own, also when it comes again",
                  "[server][sampling]") {
   const auto base = sampler({.session_id = session, .base_model = "scripted"});
   const auto ids_of = [&](std::int64_t seq_id) {
@@ -152,6 +153,26 @@ TEST_CASE_METHOD(Fixture, "Too many waiting samples are held off", "[server][sam
   trainer->release();
   (void)api.result<SampleResponse>(RequestType::sample, api.submit("asample", sample(base, 1)));
   CHECK(api.post("asample", sample(base, 2)).status == 200);
+}
+
+TEST_CASE_METHOD(Fixture, "Options of newer clients are refused unless they are off",
+                 "[server][sampling]") {
+  const auto base = sampler({.session_id = session, .base_model = "scripted"});
+  const auto ask = [&](const std::string& option) {
+    return api.post("asample", R"({"prompt":{"chunks":[{"type":"encoded_text","tokens":[1]}]},)"
+                               R"("sampling_params":{},"sampling_session_id":")"
+                                   + base + "\"," + option + "}");
+  };
+  CHECK(ask(R"("topk_sample_logprobs":0,"prompt_logprobs_last_n":null)").status == 200);
+  CHECK(ask(R"("record_stability_info":false)").status == 200);
+  for (const std::string name :
+       {"topk_sample_logprobs", "prompt_alt_tokens_k", "prompt_logprobs_last_n"}) {
+    const auto answer = ask('"' + name + "\":2");
+    CHECK(answer.status == 400);
+    CHECK(answer.body.find(name + ": this server does not know") != std::string::npos);
+  }
+  CHECK(ask(R"("record_stability_info":true)").status == 400);
+  CHECK(ask(R"("target_prompt_logprobs":{"data":[1]})").status == 400);
 }
 
 TEST_CASE_METHOD(Fixture, "Wrong requests for samples are refused with the reason",
