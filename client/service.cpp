@@ -89,6 +89,10 @@ Result<SamplingClient> Service::create_sampling_client(const std::string& model_
     spec.model_path = model_or_path;
   else
     spec.base_model = model_or_path;
+  return create_sampling_client(std::move(spec));
+}
+
+Result<SamplingClient> Service::create_sampling_client(CreateSamplingClient spec) const {
   auto client = impl_->runtime
                     ->ask<SamplingClientActor>("create_sampling_client", impl_->runtime->session(),
                                                std::move(spec))

@@ -74,6 +74,9 @@ public:
   [[nodiscard]] Result<SamplingClient>
   create_sampling_client(const std::string& model_or_path) const;
 
+  /// The same with all that can be said of them: path and base model together.
+  [[nodiscard]] Result<SamplingClient> create_sampling_client(CreateSamplingClient spec) const;
+
   /// Opens what the service keeps: runs, checkpoints, sessions, usage.
   [[nodiscard]] Result<RestClient> create_rest_client() const;
 

@@ -7,8 +7,8 @@ include(PublicHeaders)
 # Each becomes tinkaf::NAME for those who find the package or add this folder.
 set(tinkaf_libraries
   options messages journal losses text proto wire api actors client
-  engine
-  train train_client model server)
+  engine engine_client engine_actor
+  train train_client backend model server)
 
 # What users include; what these include comes along.
 tinkaf_public_headers(public_headers
@@ -16,9 +16,13 @@ tinkaf_public_headers(public_headers
   actors/recovery.hpp
   actors/session.hpp
   api/version.hpp
+  backend/memory_backend.hpp
+  backend/tinker_backend.hpp
   client/handles.hpp
   client/recovery.hpp
   client/service.hpp
+  engine/client_execute.hpp
+  engine/execution_actor.hpp
   losses/dpo.hpp
   losses/formula.hpp
   losses/policy_losses.hpp

@@ -36,7 +36,7 @@ struct CreateTrainingClientFromState {
   Secret weights_access_token;
 };
 
-/// Asks for weights to sample from: exactly one field is set.
+/// Asks for weights to sample from; where `base_model` is set too, `model_path` decides.
 struct CreateSamplingClient {
   std::optional<std::string> base_model;
 
