@@ -16,8 +16,11 @@ tinkaf_public_headers(public_headers
   actors/recovery.hpp
   actors/session.hpp
   api/version.hpp
+  backend/checkpoint_manager.hpp
   backend/memory_backend.hpp
+  backend/metrics_file.hpp
   backend/tinker_backend.hpp
+  backend/training_loop.hpp
   client/handles.hpp
   client/recovery.hpp
   client/service.hpp
