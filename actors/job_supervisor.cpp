@@ -247,7 +247,7 @@ caf::error JobSupervisorState::unknown(const std::string& name_of_job) const {
 JobSupervisorActor::behavior_type job_supervisor(JobSupervisorState::SelfPointer self,
                                                  JobSupervisorSettings settings) {
   if (!settings.threads)
-    settings.threads = make_loss_threads(patience);
+    settings.threads = make_job_threads(patience);
   self->state.settings = std::move(settings);
   return {
       [self](StartJob& spec) { return self->state.add(std::move(spec)); },

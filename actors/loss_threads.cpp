@@ -17,7 +17,9 @@ namespace {
 
 class RealThreads : public LossThreads {
 public:
-  explicit RealThreads(std::chrono::milliseconds patience) : patience_(patience) {}
+  /// @param of_a_client whether its end waits for the threads, so that they must not wait for it
+  RealThreads(std::chrono::milliseconds patience, bool of_a_client)
+      : patience_(patience), of_a_client_(of_a_client) {}
 
   ~RealThreads() override {
     std::unique_lock lock{running_->mutex};
@@ -30,8 +32,10 @@ public:
   Result<void> run(std::function<void()> job) override {
     count(*running_, 1);
     try {
-      std::thread{[running = running_, work = std::move(job)]() mutable {
-        mark_own_thread();
+      std::thread{[running = running_, of_a_client = of_a_client_,
+                   work = std::move(job)]() mutable {
+        if (of_a_client)
+          mark_own_thread();
         work();
         work = nullptr; // all that it refers to goes before the end is told
         count(*running, -1);
@@ -62,13 +66,18 @@ private:
   }
 
   std::chrono::milliseconds patience_;
+  bool of_a_client_;
   std::shared_ptr<Running> running_ = std::make_shared<Running>();
 };
 
 } // namespace
 
 std::shared_ptr<LossThreads> make_loss_threads(std::chrono::milliseconds patience) {
-  return std::make_shared<RealThreads>(patience);
+  return std::make_shared<RealThreads>(patience, true);
+}
+
+std::shared_ptr<LossThreads> make_job_threads(std::chrono::milliseconds patience) {
+  return std::make_shared<RealThreads>(patience, false);
 }
 
 } // namespace tinkaf

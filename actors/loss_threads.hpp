@@ -34,4 +34,8 @@ protected:
 [[nodiscard]] std::shared_ptr<LossThreads> make_loss_threads(std::chrono::milliseconds patience
                                                              = std::chrono::seconds{2});
 
+/// The same for jobs, which have services of their own: a client whose last owner is a job's
+/// function has ended when the function returns, so that the next start finds nothing of it held.
+[[nodiscard]] std::shared_ptr<LossThreads> make_job_threads(std::chrono::milliseconds patience);
+
 } // namespace tinkaf

@@ -21,6 +21,8 @@ std::string environment(const char* name) {
 
 Result<ExampleService> ExampleService::start() {
   ExampleService service;
+  service.folder_ = std::filesystem::temp_directory_path()
+                    / ("tinkaf-example-" + std::to_string(std::random_device{}()));
   if (!environment("TINKER_BASE_URL").empty()) {
     service.model = environment("TINKAF_EXAMPLE_MODEL");
     if (service.model.empty())
@@ -30,8 +32,6 @@ Result<ExampleService> ExampleService::start() {
     return service;
   }
   service.model = "tiny";
-  service.folder_ = std::filesystem::temp_directory_path()
-                    / ("tinkaf-example-" + std::to_string(std::random_device{}()));
   if (auto written = model::write_random_model(service.folder_ / "model"); !written)
     return fail(std::move(written.error()));
   ServerOptions options;

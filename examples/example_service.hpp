@@ -17,10 +17,15 @@ class ExampleService {
 public:
   [[nodiscard]] static Result<ExampleService> start();
 
-  /// Removes the folder of a server of our own.
+  /// Removes `folder`.
   ~ExampleService();
   ExampleService(ExampleService&&) = default;
   ExampleService& operator=(ExampleService&&) = default;
+
+  /// A fresh folder for what an example writes.
+  [[nodiscard]] const std::filesystem::path& folder() const noexcept {
+    return folder_;
+  }
 
   ClientOptions options;
   std::string model;

@@ -3,6 +3,7 @@
 
 #include "test/catch.hpp"
 #include "test/client/local_service.hpp"
+#include "test/train/job_examples.hpp"
 #include "test/train/temp_folder.hpp"
 
 #include <algorithm>
@@ -16,19 +17,6 @@ namespace {
 
 /// Ends a run as a crash does: nothing is said, nothing is saved.
 struct Crash {};
-
-std::vector<Example> make_examples() {
-  auto result = std::vector<Example>{};
-  for (Token first = 1; first <= 6; ++first) {
-    auto& example = result.emplace_back();
-    example.datum.model_input = ModelInput::from_ints({first, 7, 8});
-    example.datum.loss_fn_inputs.emplace("target_tokens",
-                                         TensorData::of(std::vector<std::int64_t>{7, 8, first}));
-    example.datum.loss_fn_inputs.emplace("weights", TensorData::of(std::vector<float>{0, 1, 1}));
-    example.target_bytes = {1, 1, 1};
-  }
-  return result;
-}
 
 struct DurableFixture {
   DurableFixture() {
@@ -105,7 +93,7 @@ struct DurableFixture {
 
   test::LocalService local;
   test::TempFolder temp;
-  std::vector<Example> examples = make_examples();
+  std::vector<Example> examples = test::make_examples();
   DurableSft job;
   bool session_gone = false;
   int new_sessions = 0;
