@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 namespace tinkaf::bench {
@@ -39,6 +40,16 @@ void losses();
 
 /// What it costs to write a job's journal: each call, and a run like the demo's with and without.
 void journal();
+
+/// What it costs the local server to write down what it accepts, by the size of a record.
+void server_log();
+
+/// Memory, descriptors, threads and actors of a process with 200 training jobs, each minute.
+/// @param time how long, from the moment on at which all are at work
+void jobs(std::chrono::seconds time);
+
+/// What `PeerProcess::start({"server", folder})` runs: the local server with a tiny random model.
+[[nodiscard]] int be_small_server(const std::string& folder);
 
 /// Processor time of a training step of 128 x 2048 tokens, submission to result, and that of the
 /// official SDK where `TINKAF_SDK_PYTHON` names a Python that has it.

@@ -19,7 +19,7 @@
 
 #include "bench/benchmarks.hpp"
 #include "bench/curl_loop.hpp"
-#include "bench/trivial_peer.hpp"
+#include "bench/peer_process.hpp"
 
 namespace tinkaf::bench {
 
@@ -130,7 +130,7 @@ double median(std::vector<double> xs) {
 } // namespace
 
 void exchange() {
-  auto peer = TrivialPeer::start();
+  auto peer = PeerProcess::start({"peer"});
   if (!peer) {
     fmt::print("no peer: {}\n", to_string(peer.error()));
     return;

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "bench/benchmarks.hpp"
+#include "bench/folder.hpp"
 #include "journal/job_journal.hpp"
 #include "train/batch_plan.hpp"
 #include "train/data_row.hpp"
 #include "train/render.hpp"
-#include <stdlib.h>
 
 namespace tinkaf::bench {
 
@@ -30,31 +30,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t steps = 100;
 constexpr std::size_t batch_size = 32;
 constexpr int rounds = 3;
-
-/// A folder beside where the benchmark is called, since the disk is what counts.
-class Folder {
-public:
-  Folder() {
-    auto name = (fs::current_path() / "tinkaf-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr)
-      path_ = name;
-  }
-
-  ~Folder() {
-    auto ignored = std::error_code{};
-    fs::remove_all(path_, ignored);
-  }
-
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] const fs::path& path() const noexcept {
-    return path_;
-  }
-
-private:
-  fs::path path_;
-};
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>{Clock::now() - begin}.count();

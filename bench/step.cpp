@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/benchmarks.hpp"
-#include "bench/trivial_peer.hpp"
+#include "bench/peer_process.hpp"
 #include <sys/resource.h>
 
 namespace tinkaf::bench {
@@ -82,7 +82,7 @@ double theirs(const std::string& python, const std::string& url) {
 } // namespace
 
 void step() {
-  auto peer = TrivialPeer::start();
+  auto peer = PeerProcess::start({"peer"});
   if (!peer) {
     fmt::print("no peer: {}\n", to_string(peer.error()));
     return;
