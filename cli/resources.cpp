@@ -54,6 +54,20 @@ Result<std::vector<ServedModel>> local_models(const fs::path& model_dir) {
   return std::vector<ServedModel>{{"", *tiny}};
 }
 
+Result<ServedModel> named_model(std::string_view text) {
+  const auto sign = text.find('=');
+  if (sign == 0 || sign == std::string_view::npos || sign + 1 == text.size())
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("--model is `{}`, must be NAME=DIR, for example `qwen=models/Qwen3-0.6B`",
+                    text));
+  auto models = local_models(fs::path{text.substr(sign + 1)});
+  if (!models)
+    return fail(models.error());
+  models->front().name = text.substr(0, sign);
+  return models->front();
+}
+
 std::string program_path() {
   auto failed = std::error_code{};
   const auto program = fs::read_symlink("/proc/self/exe", failed);

@@ -22,6 +22,10 @@ namespace tinkaf::cli {
 /// @returns `Errc::io_error` if there is none
 [[nodiscard]] Result<std::vector<ServedModel>> local_models(const std::filesystem::path& model_dir);
 
+/// Reads "NAME=DIR", a model and what clients call it.
+/// @returns `Errc::invalid_argument`, or `Errc::io_error` if there is no model
+[[nodiscard]] Result<ServedModel> named_model(std::string_view text);
+
 /// How this program can be started again from the present folder.
 [[nodiscard]] std::string program_path();
 

@@ -14,6 +14,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tinkaf::cli {
 
@@ -26,10 +29,32 @@ struct ServeArguments {
   ServerOptions options;
   std::int64_t session_expiry = 3'600;
   std::filesystem::path model_dir;
+  std::vector<std::string> models;
+  std::size_t context = 0;
 };
 
+/// The models to be served, the default one first.
+Result<std::vector<ServedModel>> models_of(const ServeArguments& arguments) {
+  std::vector<ServedModel> out;
+  if (arguments.models.empty() || !arguments.model_dir.empty()) {
+    auto models = local_models(arguments.model_dir);
+    if (!models)
+      return models;
+    out = std::move(*models);
+  }
+  for (const auto& text : arguments.models) {
+    auto model = named_model(text);
+    if (!model)
+      return fail(model.error());
+    out.push_back(std::move(*model));
+  }
+  for (auto& model : out)
+    model.context = arguments.context;
+  return out;
+}
+
 int serve(ServeArguments arguments, const StopSignals& signals) {
-  auto models = local_models(arguments.model_dir);
+  auto models = models_of(arguments);
   if (!models)
     return report(models.error(), signals);
   arguments.options.models = std::move(*models);
@@ -73,6 +98,14 @@ void add_serve(CLI::App& parent, Command& run) {
                       "Folder for checkpoints and what is accepted [~/.local/state/tinkaf]");
   command->add_option("--model-dir", arguments->model_dir,
                       "Folder of the base model [the shipped one]");
+  command->add_option("--model", arguments->models,
+                      "NAME=DIR: a base model and what clients call it; may be repeated, and "
+                      "replaces the shipped one");
+  command
+      ->add_option("--context", arguments->context,
+                   "Most tokens of a sequence; 0 takes what the model and memory allow")
+      ->check(whole_number(0, 1 << 24))
+      ->capture_default_str();
   command->add_option("--threads", options.threads, "Threads that compute; 0 takes all cores")
       ->check(whole_number(0, most_threads))
       ->capture_default_str();

@@ -70,7 +70,7 @@ public:
     return base_->name();
   }
   std::string arch() const override {
-    return "llama";
+    return model::to_string(base_->config().kind);
   }
   std::int64_t max_context_length() const override {
     return static_cast<std::int64_t>(base_->max_context_length());

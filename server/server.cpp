@@ -79,7 +79,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   auto pool = std::make_shared<model::ThreadPool>(options.threads);
   std::vector<std::shared_ptr<server::Trainer>> trainers;
   for (const auto& served : options.models) {
-    auto base = model::BaseModel::load(served.dir, served.name);
+    auto base = model::BaseModel::load(served.dir, served.name, {.context = served.context});
     if (!base)
       return fail(std::move(base.error()));
     trainers.push_back(server::make_local_trainer(std::move(*base), pool));

@@ -18,8 +18,13 @@ struct ServedModel {
   /// What clients call it; if empty, "_name_or_path" of its config.
   std::string name;
 
-  /// Folder in the Hugging Face layout: `config.json`, `model.safetensors`, `tokenizer.json`.
+  /// Folder in the Hugging Face layout: `config.json`, `model.safetensors` (or its parts, with
+  /// `model.safetensors.index.json`), `tokenizer.json`.
   std::filesystem::path dir;
+
+  /// Most tokens of a sequence; 0 takes what the model allows and memory suggests, see
+  /// docs/models.md.
+  std::size_t context = 0;
 };
 
 /// How long a server waits and how much it takes.

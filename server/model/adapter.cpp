@@ -28,29 +28,13 @@ bool is_finite(const std::vector<float>& x) {
 
 AdapterWeights::AdapterWeights(std::shared_ptr<const BaseModel> base, LoraConfig config)
     : base_(std::move(base)), config_(config), layout_(layout_of(*base_, config_)),
-      parameters_(layout_.size), merged_(base_->weights()) {}
-
-void AdapterWeights::merge() {
-  const auto& source = base_->weights();
-  const auto head = base_->layout().head;
-  const bool tied = base_->config().tie_word_embeddings;
-  const auto rank = layout_.rank;
-  for (const auto& x : layout_.linears) {
-    float* to = merged_.data() + x.base;
-    if (tied && x.base == head) {
-      // The embedding itself stays as it is.
-      head_.resize(x.out * x.in);
-      to = head_.data();
-    }
-    std::copy_n(source.data() + x.base, x.out * x.in, to);
-    kernels::gemm(x.out, x.in, rank, layout_.scale, {parameters_.data() + x.b, rank},
-                  {parameters_.data() + x.a, x.in}, 1.0F, to, x.in);
-  }
-}
+      parameters_(layout_.size) {}
 
 WeightsView AdapterWeights::view() const noexcept {
-  return {&base_->config(), &base_->layout(), merged_.data(),
-          head_.empty() ? merged_.data() + base_->layout().head : head_.data()};
+  auto out = base_->view();
+  out.adapter = &layout_;
+  out.adapter_parameters = parameters_.data();
+  return out;
 }
 
 Adapter::Adapter(std::shared_ptr<AdapterWeights> weights)
@@ -70,7 +54,6 @@ Result<Adapter> Adapter::create(std::shared_ptr<const BaseModel> base, LoraConfi
     for (std::size_t i = 0; i < weights->layout().rank * x.in; ++i)
       a[i] = static_cast<float>(bound * (2.0 * random.uniform() - 1.0));
   }
-  weights->merge();
   return Adapter{std::move(weights)};
 }
 
@@ -94,7 +77,6 @@ void Adapter::add_gradient(const std::vector<float>& gradient) {
 void Adapter::set_parameters(const std::vector<float>& parameters) {
   auto& weights = writable();
   std::copy_n(parameters.begin(), weights.parameters_.size(), weights.parameters_.begin());
-  weights.merge();
 }
 
 void Adapter::drop_gradient() {
@@ -149,7 +131,6 @@ Result<Metrics> Adapter::step(const AdamParams& params) {
   second_moment_ = std::move(second);
   auto& weights = writable();
   weights.parameters_ = std::move(parameters);
-  weights.merge();
   drop_gradient();
   ++step_;
   return Metrics{{"grad_norm:mean", norm},

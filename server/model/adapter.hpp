@@ -12,8 +12,8 @@
 
 namespace tinkaf::model {
 
-/// The LoRA weights of one moment, merged into the base and ready to run. Immutable once shared;
-/// any number of threads may read it.
+/// The LoRA weights of one moment. Immutable once shared; any number of threads may read it. The
+/// base is shared and not copied, so that this is as small as the adapter.
 class AdapterWeights {
 public:
   AdapterWeights(std::shared_ptr<const BaseModel> base, LoraConfig config);
@@ -41,7 +41,7 @@ public:
     return parameters_;
   }
 
-  /// The base with the adapter merged in.
+  /// The base with the adapter on top. Borrows from this object.
   WeightsView view() const noexcept;
 
 private:
@@ -50,15 +50,10 @@ private:
   static Result<std::shared_ptr<AdapterWeights>> read_weights(std::shared_ptr<const BaseModel> base,
                                                               const std::filesystem::path& folder);
 
-  /// Brings the merged weights up to date with the parameters.
-  void merge();
-
   std::shared_ptr<const BaseModel> base_;
   LoraConfig config_;
   AdapterLayout layout_;
   std::vector<float> parameters_;
-  std::vector<float> merged_; // all weights of the base, adapted ones merged
-  std::vector<float> head_;   // set only where a tied head is adapted
 };
 
 /// A LoRA adapter in training: weights, gradients gathered so far, and optimizer state, all in

@@ -200,7 +200,6 @@ AdapterWeights::read_weights(std::shared_ptr<const BaseModel> base, const fs::pa
   auto weights = std::make_shared<AdapterWeights>(std::move(base), *config);
   if (auto done = read_parts(*reader, weights->layout_, {{"", &weights->parameters_}}); !done)
     return fail(done.error());
-  weights->merge();
   return weights;
 }
 

@@ -13,20 +13,41 @@
 
 namespace tinkaf::model {
 
+/// How a model is read.
+struct LoadOptions {
+  /// Most tokens of a sequence; 0 takes as many as `usual_context` allows.
+  std::size_t context = 0;
+
+  /// Matrices with more numbers than this stay packed if the files have them as bfloat16: half the
+  /// memory, the same bits, some more work for each product.
+  std::size_t pack_above = std::size_t{64} << 20;
+};
+
+/// Tokens that the model allows, but no more than a training pass of one sequence can take within
+/// 4 GiB of memory, and at least 512.
+[[nodiscard]] std::size_t usual_context(const ModelConfig& config) noexcept;
+
 /// A pretrained model: weights, tokenizer and shape. Immutable, so any number of threads may
 /// share one.
 class BaseModel {
 public:
-  /// Reads a folder in the Hugging Face layout: `config.json`, `model.safetensors`,
-  /// `tokenizer.json`. Also checks the arithmetic of this machine (`kernels::self_test`).
+  /// Reads a folder in the Hugging Face layout: `config.json`, `model.safetensors` (or its parts,
+  /// with `model.safetensors.index.json`), `tokenizer.json`. Also checks the arithmetic of this
+  /// machine (`kernels::self_test`).
   /// @param name what clients call the model; if empty, "_name_or_path" of the config
   /// @returns `Errc::io_error` or `Errc::invalid_argument`, naming file and field
   [[nodiscard]] static Result<std::shared_ptr<const BaseModel>>
-  load(const std::filesystem::path& folder, std::string name = {});
+  load(const std::filesystem::path& folder, std::string name = {}, const LoadOptions& options = {});
 
   /// A model from parts, for tests and for pretraining.
+  /// @param weights all of them, in the order of the layout
   BaseModel(std::string name, ModelConfig config, std::vector<float> weights,
             text::Tokenizer tokenizer);
+
+  /// The same with packed matrices.
+  /// @param vectors those that come before the matrices in the layout
+  BaseModel(std::string name, ModelConfig config, std::size_t context, std::vector<float> vectors,
+            std::vector<std::uint16_t> matrices, text::Tokenizer tokenizer);
 
   const std::string& name() const noexcept {
     return name_;
@@ -44,12 +65,12 @@ public:
     return config_.vocab_size;
   }
   std::size_t max_context_length() const noexcept {
-    return config_.max_position_embeddings;
+    return context_;
   }
 
-  /// All weights, in the order of `layout()`.
-  const std::vector<float>& weights() const noexcept {
-    return weights_;
+  /// What the weights take in memory.
+  std::size_t weight_bytes() const noexcept {
+    return floats_.size() * sizeof(float) + packed_.size() * sizeof(std::uint16_t);
   }
   const RopeTable& rope() const noexcept {
     return rope_;
@@ -60,7 +81,9 @@ private:
   std::string name_;
   ModelConfig config_;
   BaseLayout layout_;
-  std::vector<float> weights_;
+  std::size_t context_;
+  std::vector<float> floats_;         // all, or the vectors only
+  std::vector<std::uint16_t> packed_; // the matrices, or nothing
   RopeTable rope_;
   text::Tokenizer tokenizer_;
 };

@@ -13,12 +13,6 @@ namespace {
 using kernels::gemm;
 using kernels::Op;
 
-/// y[out] = W[out, in] x[in], plus what y held if `add`.
-void apply(std::size_t in, std::size_t out, const float* x, const float* w, float* y,
-           bool add = false) {
-  gemm(1, out, in, 1.0F, {x, in}, {w, in, Op::transposed}, add ? 1.0F : 0.0F, y, out);
-}
-
 } // namespace
 
 Decoder::Decoder(const WeightsView& weights, const RopeTable& rope, std::size_t capacity)
@@ -28,7 +22,7 @@ Decoder::Decoder(const WeightsView& weights, const RopeTable& rope, std::size_t 
       qkv_(weights.config->query_width() + 2 * weights.config->kv_width()),
       attended_(weights.config->query_width()), gate_up_(2 * weights.config->intermediate_size),
       activated_(weights.config->intermediate_size), scores_(capacity),
-      logits_(weights.config->vocab_size) {
+      logits_(weights.config->vocab_size), inverses_(weights.config->num_attention_heads) {
   for (auto& cache : keys_values_)
     cache.resize(capacity * 2 * weights.config->kv_width());
 }
@@ -43,38 +37,57 @@ void Decoder::start(SequencePass& pass) {
       std::copy_n(rows.data() + i * (queries + width) + queries, width,
                   keys_values_[n].data() + i * width);
   }
-  const auto last = pass.logits_row(length_ - 1);
-  std::copy(last.begin(), last.end(), logits_.begin());
+  pass.read_logits(
+      weights_,
+      [this](std::size_t, std::span<float> row) {
+        std::copy(row.begin(), row.end(), logits_.begin());
+      },
+      length_ - 1);
 }
 
 std::span<const float> Decoder::read(std::int32_t token) {
   const auto& c = *weights_.config;
   const auto hidden = c.hidden_size;
   float unused = 0.0F;
-  std::copy_n(weights_.at(weights_.layout->embedding) + static_cast<std::size_t>(token) * hidden,
-              hidden, stream_.data());
+  widen(hidden,
+        weights_.matrix(weights_.layout->embedding).at(static_cast<std::size_t>(token) * hidden),
+        stream_.data());
   for (std::size_t n = 0; n < keys_values_.size(); ++n) {
     const auto& at = weights_.layout->layers[n];
-    kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(), weights_.at(at.attention_norm),
+    kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(), weights_.vector(at.attention_norm),
                      normed_.data(), &unused);
-    apply(hidden, qkv_.size(), normed_.data(), weights_.at(at.q), qkv_.data());
+    apply(Linear::q, n, at.q, hidden, qkv_.size(), normed_.data(), qkv_.data());
+    if (c.qk_norm) {
+      kernels::headnorm(1, c.num_attention_heads, c.head_dim, c.rms_norm_eps,
+                        weights_.vector(at.q_norm), qkv_.data(), 0, inverses_.data());
+      kernels::headnorm(1, c.num_key_value_heads, c.head_dim, c.rms_norm_eps,
+                        weights_.vector(at.k_norm), qkv_.data() + c.query_width(), 0,
+                        inverses_.data());
+    }
     kernels::rope(1, c.num_attention_heads + c.num_key_value_heads, c.head_dim,
                   rope_->cosines(length_), rope_->sines(length_), 1.0F, qkv_.data(), qkv_.size());
     attend(n);
-    apply(c.query_width(), hidden, attended_.data(), weights_.at(at.o), stream_.data(), true);
-    kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(), weights_.at(at.mlp_norm),
+    apply(Linear::o, n, at.o, c.query_width(), hidden, attended_.data(), stream_.data(), true);
+    kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(), weights_.vector(at.mlp_norm),
                      normed_.data(), &unused);
-    apply(hidden, gate_up_.size(), normed_.data(), weights_.at(at.gate), gate_up_.data());
+    apply(Linear::gate, n, at.gate, hidden, gate_up_.size(), normed_.data(), gate_up_.data());
     kernels::swiglu(1, c.intermediate_size, gate_up_.data(), gate_up_.data() + c.intermediate_size,
                     gate_up_.size(), activated_.data());
-    apply(c.intermediate_size, hidden, activated_.data(), weights_.at(at.down), stream_.data(),
+    apply(Linear::down, n, at.down, c.intermediate_size, hidden, activated_.data(), stream_.data(),
           true);
   }
   ++length_;
   kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(),
-                   weights_.at(weights_.layout->final_norm), normed_.data(), &unused);
-  apply(hidden, c.vocab_size, normed_.data(), weights_.head, logits_.data());
+                   weights_.vector(weights_.layout->final_norm), normed_.data(), &unused);
+  apply(Linear::unembed, 0, weights_.layout->head, hidden, c.vocab_size, normed_.data(),
+        logits_.data());
   return logits_;
+}
+
+void Decoder::apply(Linear first, std::size_t layer, std::size_t offset, std::size_t in,
+                    std::size_t out, const float* x, float* y, bool add) {
+  linear(nullptr, 1, in, out, x, weights_.matrix(offset), y, add);
+  add_adapter(weights_, first, layer, 1, out, x, y, low_rank_);
 }
 
 void Decoder::attend(std::size_t layer) {

@@ -30,6 +30,8 @@ public:
   }
 
 private:
+  void apply(Linear first, std::size_t layer, std::size_t offset, std::size_t in, std::size_t out,
+             const float* x, float* y, bool add = false);
   void attend(std::size_t layer);
 
   WeightsView weights_;
@@ -45,6 +47,8 @@ private:
   std::vector<float> activated_;                // [intermediate]
   std::vector<float> scores_;                   // [capacity]
   std::vector<float> logits_;                   // [vocab]
+  std::vector<float> inverses_;                 // [heads]
+  std::vector<float> low_rank_;                 // [rank]
 };
 
 } // namespace tinkaf::model

@@ -50,15 +50,16 @@ struct Outcome {
   bool finite = true;
 };
 
-/// Reads the loss off the logits of the last forward pass and replaces them by their gradient.
-Outcome read_loss(SequencePass& pass, LossFn loss_fn, const LossSettings& settings,
-                  const LossInputs& inputs, bool with_gradient) {
+/// Reads the loss off the logits of the last forward pass; with a sink, goes on with their gradient
+/// through the output head.
+Outcome read_loss(SequencePass& pass, const WeightsView& weights, LossFn loss_fn,
+                  const LossSettings& settings, const LossInputs& inputs,
+                  const GradientSink* sink) {
   Outcome out;
   out.logprobs.reserve(inputs.targets.size());
   const auto k = inputs.per_position;
   std::vector<float> gradients(k);
-  for (std::size_t i = 0; i < inputs.positions; ++i) {
-    const auto row = pass.logits_row(i);
+  const auto read = [&](std::size_t i, std::span<float> row) {
     const float total = kernels::log_sum_exp(row.size(), row.data());
     double sum = 0.0;
     for (std::size_t j = 0; j < k; ++j) {
@@ -73,13 +74,17 @@ Outcome read_loss(SequencePass& pass, LossFn loss_fn, const LossSettings& settin
       out.finite = out.finite && std::isfinite(logprob) && std::isfinite(gradients[j])
                    && std::isfinite(static_cast<float>(x.loss));
     }
-    if (!with_gradient)
-      continue;
+    if (sink == nullptr)
+      return;
     // With l = logit - log(sum(exp)): dl/dlogits = one-hot(target) - softmax.
     kernels::scaled_exp(row.size(), static_cast<float>(-sum), total, row.data());
     for (std::size_t j = 0; j < k; ++j)
       row[static_cast<std::size_t>(inputs.targets[i * k + j])] += gradients[j];
-  }
+  };
+  if (sink == nullptr)
+    pass.read_logits(weights, read);
+  else
+    pass.read_logits_backward(weights, read, *sink);
   return out;
 }
 
@@ -173,14 +178,14 @@ Result<ForwardBackwardOutput> forward_backward(Adapter& adapter, std::span<const
   std::vector<std::vector<float>> gradients(parts);
   std::vector<Outcome> outcomes(examples.size());
   std::atomic<bool> stopped{false};
+  // Where there are fewer parts than threads, these help with the products.
+  auto* helpers = parts < pool.size() ? &pool : nullptr;
   pool.run(parts, [&](std::size_t part) {
     auto& pass = thread_pass();
     GradientSink sink;
     if (!forward_only) {
       gradients[part].resize(weights.layout().size);
-      sink.adapter = &weights.layout();
-      sink.adapter_parameters = weights.parameters().data();
-      sink.adapter_gradient = gradients[part].data();
+      sink.adapter = gradients[part].data();
     }
     for (std::size_t i = part; i < examples.size(); i += parts) {
       if (stop.stop_requested()) {
@@ -188,8 +193,9 @@ Result<ForwardBackwardOutput> forward_backward(Adapter& adapter, std::span<const
         return;
       }
       const auto& x = examples[i];
-      pass.forward(weights.view(), rope, x.tokens);
-      outcomes[i] = read_loss(pass, loss_fn, *settings, x.inputs, !forward_only);
+      pass.forward(weights.view(), rope, x.tokens, helpers);
+      outcomes[i] = read_loss(pass, weights.view(), loss_fn, *settings, x.inputs,
+                              forward_only ? nullptr : &sink);
       if (!forward_only && outcomes[i].finite)
         pass.backward(weights.view(), rope, x.tokens, sink);
     }

@@ -19,18 +19,20 @@ constexpr double beta1 = 0.9;
 constexpr double beta2 = 0.95;
 constexpr double largest_norm = 1.0;
 
-/// Turns each row of logits into the gradient of its loss and returns the sum of the losses.
-double cross_entropy_gradient(SequencePass& pass, std::span<const std::int32_t> targets,
-                              float weight) {
+/// Turns each row of logits into the gradient of its loss, takes it through the output head, and
+/// returns the sum of the losses.
+double cross_entropy_gradient(SequencePass& pass, const WeightsView& weights,
+                              std::span<const std::int32_t> targets, float weight,
+                              const GradientSink& sink) {
   double loss = 0.0;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const auto row = pass.logits_row(i);
+  const auto read = [&](std::size_t i, std::span<float> row) {
     const auto target = static_cast<std::size_t>(targets[i]);
     const float total = kernels::log_sum_exp(row.size(), row.data());
     loss += static_cast<double>(total) - row[target];
     kernels::scaled_exp(row.size(), weight, total, row.data());
     row[target] -= weight;
-  }
+  };
+  pass.read_logits_backward(weights, read, sink);
   return loss;
 }
 
@@ -59,7 +61,7 @@ FullTraining::FullTraining(const ModelConfig& config, std::uint64_t seed)
 }
 
 WeightsView FullTraining::view() const noexcept {
-  return {&config_, &layout_, weights_.data(), weights_.data() + layout_.head};
+  return {&config_, &layout_, weights_.data()};
 }
 
 double FullTraining::step(Windows windows, double learning_rate, double weight_decay,
@@ -77,7 +79,7 @@ double FullTraining::step(Windows windows, double learning_rate, double weight_d
     for (std::size_t i = n; i < windows.size(); i += shards) {
       const auto inputs = windows[i].first(windows[i].size() - 1);
       shard.pass.forward(view(), rope_, inputs);
-      shard.loss += cross_entropy_gradient(shard.pass, windows[i].subspan(1), weight);
+      shard.loss += cross_entropy_gradient(shard.pass, view(), windows[i].subspan(1), weight, sink);
       shard.pass.backward(view(), rope_, inputs, sink);
     }
   });
@@ -124,11 +126,10 @@ double FullTraining::loss(std::span<const std::int32_t> text, ThreadPool& pool) 
     for (std::size_t i = n; i < windows; i += shards) {
       const auto window = text.subspan(i * length, std::min(length + 1, text.size() - i * length));
       shard.pass.forward(view(), rope_, window.first(window.size() - 1));
-      for (std::size_t t = 0; t + 1 < window.size(); ++t) {
-        const auto row = shard.pass.logits_row(t);
+      shard.pass.read_logits(view(), [&](std::size_t t, std::span<float> row) {
         shard.loss += static_cast<double>(kernels::log_sum_exp(row.size(), row.data()))
                       - row[static_cast<std::size_t>(window[t + 1])];
-      }
+      });
     }
   });
   double sum = 0.0;

@@ -89,6 +89,61 @@ std::vector<std::string> JsonFields::texts(const char* name) {
   return out;
 }
 
+std::vector<std::int64_t> JsonFields::integers(const char* name, std::int64_t lowest,
+                                               std::int64_t highest) {
+  std::vector<std::int64_t> out;
+  const auto* x = find(name);
+  if (x == nullptr)
+    return out;
+  const auto take = [&](const rapidjson::Value& item) {
+    if (item.IsInt64() && item.GetInt64() >= lowest && item.GetInt64() <= highest)
+      out.push_back(item.GetInt64());
+    else
+      bad(name, fmt::format("must be integers from {} to {}", lowest, highest));
+  };
+  if (!x->IsArray())
+    take(*x);
+  else
+    for (const auto& item : x->GetArray())
+      take(item);
+  return out;
+}
+
+JsonFields JsonFields::object(const char* name) {
+  JsonFields out;
+  out.file_ = fmt::format("{}: {}", file_, name);
+  out.document_.SetObject();
+  const auto* x = find(name);
+  if (x == nullptr || !x->IsObject())
+    bad(name, "must be an object");
+  else
+    out.document_.CopyFrom(*x, out.document_.GetAllocator());
+  return out;
+}
+
+void JsonFields::take_fault(const JsonFields& part) {
+  if (!fault_)
+    fault_ = part.fault_;
+}
+
+std::map<std::string, std::string> JsonFields::strings(const char* name) {
+  std::map<std::string, std::string> out;
+  const auto* x = find(name);
+  if (x == nullptr || !x->IsObject()) {
+    bad(name, "must be an object");
+    return out;
+  }
+  for (const auto& member : x->GetObject()) {
+    if (!member.value.IsString()) {
+      bad(name, "must hold strings");
+      return {};
+    }
+    out.emplace(std::string{member.name.GetString(), member.name.GetStringLength()},
+                std::string{member.value.GetString(), member.value.GetStringLength()});
+  }
+  return out;
+}
+
 void JsonFields::bad(std::string_view name, std::string_view what) {
   if (!fault_)
     fault_ = fmt::format("{}: {}: {}", file_, name, what);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,17 @@ public:
 
   /// The strings of a list; a missing list is a fault.
   std::vector<std::string> texts(const char* name);
+
+  /// An integer or a list of integers, each in [lowest, highest]; empty if missing.
+  std::vector<std::int64_t> integers(const char* name, std::int64_t lowest, std::int64_t highest);
+
+  /// An object inside this one; a field that is no object is a fault. Give it back to
+  /// `take_fault` when it has been read.
+  JsonFields object(const char* name);
+  void take_fault(const JsonFields& part);
+
+  /// The members of an object inside this one whose values are strings, by name.
+  std::map<std::string, std::string> strings(const char* name);
 
   /// Records a fault of a field: "file: name: what".
   void bad(std::string_view name, std::string_view what);

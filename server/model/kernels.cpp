@@ -103,6 +103,11 @@ void gemm(std::size_t m, std::size_t n, std::size_t k, float alpha, Operand a, O
               a.data, integer(a.ld), b.data, integer(b.ld), beta, c, integer(ldc));
 }
 
+TINKAF_WIDE void widen_bf16(std::size_t n, const std::uint16_t* from, float* to) {
+  for (std::size_t i = 0; i < n; ++i)
+    to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(from[i]) << 16);
+}
+
 TINKAF_WIDE void axpy(std::size_t n, float a, const float* x, float* y) {
   for (std::size_t i = 0; i < n; ++i)
     y[i] += a * x[i];
@@ -148,6 +153,37 @@ TINKAF_WIDE void rmsnorm_backward(std::size_t rows, std::size_t width, const flo
       for (std::size_t i = 0; i < width; ++i)
         dgain[i] += d[i] * in[i] * inverse;
   }
+}
+
+TINKAF_WIDE void headnorm(std::size_t rows, std::size_t heads, std::size_t head_dim, float eps,
+                          const float* gain, float* x, std::size_t ld, float* inverse_rms) {
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t h = 0; h < heads; ++h) {
+      float* at = x + r * ld + h * head_dim;
+      const float sum = lane_sum(head_dim, [at](std::size_t i) { return at[i] * at[i]; });
+      const float inverse = 1.0F / std::sqrt(sum / static_cast<float>(head_dim) + eps);
+      inverse_rms[r * heads + h] = inverse;
+      for (std::size_t i = 0; i < head_dim; ++i)
+        at[i] = at[i] * inverse * gain[i];
+    }
+}
+
+TINKAF_WIDE void headnorm_backward(std::size_t rows, std::size_t heads, std::size_t head_dim,
+                                   const float* x, const float* gain, const float* inverse_rms,
+                                   float* d, std::size_t ld, float* dgain) {
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t h = 0; h < heads; ++h) {
+      const float* in = x + r * ld + h * head_dim;
+      float* at = d + r * ld + h * head_dim;
+      const float inverse = inverse_rms[r * heads + h];
+      if (dgain != nullptr)
+        for (std::size_t i = 0; i < head_dim; ++i)
+          dgain[i] += at[i] * in[i] * inverse;
+      const float dot = lane_sum(head_dim, [=](std::size_t i) { return at[i] * gain[i] * in[i]; });
+      const float pull = dot * inverse * inverse * inverse / static_cast<float>(head_dim);
+      for (std::size_t i = 0; i < head_dim; ++i)
+        at[i] = at[i] * gain[i] * inverse - in[i] * pull;
+    }
 }
 
 TINKAF_WIDE void rope(std::size_t rows, std::size_t heads, std::size_t head_dim,

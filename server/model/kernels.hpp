@@ -30,6 +30,9 @@ void gemm(std::size_t m, std::size_t n, std::size_t k, float alpha, Operand a, O
 /// Keeps the matrix library from starting threads of its own. Call once before any work.
 void pin_to_one_thread();
 
+/// Copies bfloat16 as float32, exactly.
+void widen_bf16(std::size_t n, const std::uint16_t* from, float* to);
+
 /// y[i] += a * x[i].
 void axpy(std::size_t n, float a, const float* x, float* y);
 
@@ -44,6 +47,17 @@ void rmsnorm(std::size_t rows, std::size_t width, float eps, const float* x, con
 /// Adds the gradient of `rmsnorm` with respect to x to `dx`, and to the gain if `dgain` is set.
 void rmsnorm_backward(std::size_t rows, std::size_t width, const float* x, const float* gain,
                       const float* inverse_rms, const float* dout, float* dx, float* dgain);
+
+/// `rmsnorm` of each head of a row in place; `gain` is [head_dim] and the same for all heads.
+/// `inverse_rms` is [rows, heads].
+void headnorm(std::size_t rows, std::size_t heads, std::size_t head_dim, float eps,
+              const float* gain, float* x, std::size_t ld, float* inverse_rms);
+
+/// Turns `d`, the gradient of what `headnorm` gave, into the gradient of what it was given, in
+/// place. `x` is what it was given; both are rows of distance `ld`. Adds to `dgain` if it is set.
+void headnorm_backward(std::size_t rows, std::size_t heads, std::size_t head_dim, const float* x,
+                       const float* gain, const float* inverse_rms, float* d, std::size_t ld,
+                       float* dgain);
 
 /// Rotates each head of a row by its position's angles (first half paired with second half).
 /// `cosines` and `sines` are [rows, head_dim / 2], already at the rows' positions.

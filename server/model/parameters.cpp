@@ -25,22 +25,31 @@ BaseLayout::BaseLayout(const ModelConfig& c) {
     size += rows * columns;
     return tensors.back().offset;
   };
+  layers.resize(c.num_hidden_layers);
+  for (std::size_t i = 0; i < c.num_hidden_layers; ++i) {
+    const auto at = "model.layers." + std::to_string(i) + ".";
+    auto& layer = layers[i];
+    layer.attention_norm = add(at + "input_layernorm.weight", c.hidden_size, 1);
+    layer.mlp_norm = add(at + "post_attention_layernorm.weight", c.hidden_size, 1);
+    if (c.qk_norm) {
+      layer.q_norm = add(at + "self_attn.q_norm.weight", c.head_dim, 1);
+      layer.k_norm = add(at + "self_attn.k_norm.weight", c.head_dim, 1);
+    }
+  }
+  final_norm = add("model.norm.weight", c.hidden_size, 1);
+  vectors = size;
   embedding = add("model.embed_tokens.weight", c.vocab_size, c.hidden_size);
   for (std::size_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto at = "model.layers." + std::to_string(i) + ".";
-    Layer layer;
-    layer.attention_norm = add(at + "input_layernorm.weight", c.hidden_size, 1);
+    auto& layer = layers[i];
     layer.q = add(at + "self_attn.q_proj.weight", c.query_width(), c.hidden_size);
     layer.k = add(at + "self_attn.k_proj.weight", c.kv_width(), c.hidden_size);
     layer.v = add(at + "self_attn.v_proj.weight", c.kv_width(), c.hidden_size);
     layer.o = add(at + "self_attn.o_proj.weight", c.hidden_size, c.query_width());
-    layer.mlp_norm = add(at + "post_attention_layernorm.weight", c.hidden_size, 1);
     layer.gate = add(at + "mlp.gate_proj.weight", c.intermediate_size, c.hidden_size);
     layer.up = add(at + "mlp.up_proj.weight", c.intermediate_size, c.hidden_size);
     layer.down = add(at + "mlp.down_proj.weight", c.hidden_size, c.intermediate_size);
-    layers.push_back(layer);
   }
-  final_norm = add("model.norm.weight", c.hidden_size, 1);
   head = c.tie_word_embeddings ? embedding : add("lm_head.weight", c.vocab_size, c.hidden_size);
 }
 

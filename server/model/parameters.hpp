@@ -24,7 +24,8 @@ struct Tensor {
   }
 };
 
-/// Where each tensor of a base model lies in one flat vector.
+/// Where each tensor of a base model lies in one flat vector: first the vectors (the gains of the
+/// norms), then the matrices.
 ///
 /// q, k, v of a layer lie next to each other, and so do gate and up: each group is one matrix
 /// for the forward pass.
@@ -35,6 +36,8 @@ struct BaseLayout {
     std::size_t k = 0;
     std::size_t v = 0;
     std::size_t o = 0;
+    std::size_t q_norm = 0; ///< only with `qk_norm`
+    std::size_t k_norm = 0;
     std::size_t mlp_norm = 0;
     std::size_t gate = 0;
     std::size_t up = 0;
@@ -47,8 +50,9 @@ struct BaseLayout {
   std::vector<Layer> layers;
   std::size_t embedding = 0;
   std::size_t final_norm = 0;
-  std::size_t head = 0; ///< equals `embedding` when the head is tied
-  std::size_t size = 0; ///< floats altogether
+  std::size_t head = 0;    ///< equals `embedding` when the head is tied
+  std::size_t vectors = 0; ///< where the matrices begin
+  std::size_t size = 0;    ///< numbers altogether
 };
 
 /// One adapted matrix: W + scale * B * A with A [rank, in] and B [out, rank].

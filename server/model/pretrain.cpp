@@ -167,8 +167,8 @@ Result<void> pretrain(const PretrainOptions& options,
     return fail(Errc::io_error,
                 fmt::format("cannot write {}: {}", (options.output / "tokenizer.json").string(),
                             error.message()));
-  Run run{options, make_stream(std::move(*documents), *tokenizer, options.config.eos_token_id,
-                               options.seed)};
+  Run run{options, make_stream(std::move(*documents), *tokenizer,
+                               options.config.eos_token_ids.front(), options.seed)};
   if (auto done = run.resume(); !done)
     return done;
   return run.train(report, stop);

@@ -145,6 +145,11 @@ void widen(StoredType type, const unsigned char* from, std::span<float> out) {
   }
 }
 
+tl::unexpected<Error> ends_early(const std::filesystem::path& path, const std::string& name) {
+  return fail(Errc::io_error,
+              fmt::format("cannot read {}: tensor \"{}\" ends early", path.string(), name));
+}
+
 } // namespace
 
 Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& path) {
@@ -195,29 +200,53 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& p
   return out;
 }
 
-Result<void> SafetensorsReader::read(const std::string& name, const std::vector<std::size_t>& shape,
-                                     std::span<float> out) const {
+Result<SafetensorsReader::Entry> SafetensorsReader::expect(const std::string& name,
+                                                           const std::vector<std::size_t>& shape,
+                                                           std::size_t elements) const {
   const auto found = entries_.find(name);
   if (found == entries_.end())
     return fail(Errc::invalid_argument,
                 fmt::format("{}: tensor \"{}\" is missing", path_.string(), name));
   const auto& entry = found->second;
-  if (entry.shape != shape || entry.elements != out.size())
+  if (entry.shape != shape || entry.elements != elements)
     return fail(Errc::invalid_argument,
                 fmt::format("{}: tensor \"{}\" has shape {}, expected {}", path_.string(), name,
                             join(entry.shape), join(shape)));
+  return entry;
+}
+
+Result<void> SafetensorsReader::read(const std::string& name, const std::vector<std::size_t>& shape,
+                                     std::span<float> out) const {
+  const auto entry = expect(name, shape, out.size());
+  if (!entry)
+    return fail(entry.error());
   std::ifstream in{path_, std::ios::binary};
-  in.seekg(static_cast<std::streamoff>(entry.offset));
+  in.seekg(static_cast<std::streamoff>(entry->offset));
   std::vector<unsigned char> bytes;
   for (std::size_t done = 0; done < out.size();) {
     const auto n = std::min(block, out.size() - done);
-    bytes.resize(n * width(entry.type));
+    bytes.resize(n * width(entry->type));
     if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
-      return fail(Errc::io_error,
-                  fmt::format("cannot read {}: tensor \"{}\" ends early", path_.string(), name));
-    widen(entry.type, bytes.data(), out.subspan(done, n));
+      return ends_early(path_, name);
+    widen(entry->type, bytes.data(), out.subspan(done, n));
     done += n;
   }
+  return {};
+}
+
+Result<void> SafetensorsReader::read_bf16(const std::string& name,
+                                          const std::vector<std::size_t>& shape,
+                                          std::span<std::uint16_t> out) const {
+  const auto entry = expect(name, shape, out.size());
+  if (!entry)
+    return fail(entry.error());
+  if (entry->type != StoredType::bf16)
+    return fail(Errc::invalid_argument, fmt::format("{}: tensor \"{}\" is {}, expected BF16",
+                                                    path_.string(), name, name_of(entry->type)));
+  std::ifstream in{path_, std::ios::binary};
+  in.seekg(static_cast<std::streamoff>(entry->offset));
+  if (!in.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size_bytes())))
+    return ends_early(path_, name);
   return {};
 }
 

@@ -53,7 +53,15 @@ public:
   [[nodiscard]] Result<void> read(const std::string& name, const std::vector<std::size_t>& shape,
                                   std::span<float> out) const;
 
+  /// Reads one tensor that is stored as bfloat16 as it stands.
+  [[nodiscard]] Result<void> read_bf16(const std::string& name,
+                                       const std::vector<std::size_t>& shape,
+                                       std::span<std::uint16_t> out) const;
+
 private:
+  [[nodiscard]] Result<Entry> expect(const std::string& name, const std::vector<std::size_t>& shape,
+                                     std::size_t elements) const;
+
   std::filesystem::path path_;
   std::map<std::string, Entry> entries_;
   std::map<std::string, std::string> metadata_;

@@ -33,7 +33,8 @@ public:
 
   /// Looks at the next token of the sample; true if it completes the sample.
   bool ends(Token token) {
-    if (token == base_.config().eos_token_id
+    const auto& ends = base_.config().eos_token_ids;
+    if (std::find(ends.begin(), ends.end(), token) != ends.end()
         || std::find(tokens_.begin(), tokens_.end(), token) != tokens_.end())
       return true;
     if (texts_.empty())
@@ -79,20 +80,24 @@ SampledSequence draw(const BaseModel& base, Decoder decoder, const SamplingParam
   return out;
 }
 
-void add_prompt_logprobs(SequencePass& pass, std::span<const std::int32_t> prompt,
-                         const SampleRequest& request, SampleResponse& out) {
+void add_prompt_logprobs(SequencePass& pass, const WeightsView& view,
+                         std::span<const std::int32_t> prompt, const SampleRequest& request,
+                         SampleResponse& out) {
   const auto k = static_cast<std::size_t>(request.topk_prompt_logprobs);
   if (request.include_prompt_logprobs)
     out.prompt_logprobs.emplace(1);
   if (k > 0)
     out.topk_prompt_logprobs.emplace(1);
-  for (std::size_t i = 1; i < prompt.size(); ++i) {
-    const auto row = pass.logits_row(i - 1);
+  if (!request.include_prompt_logprobs && k == 0)
+    return;
+  pass.read_logits(view, [&](std::size_t i, std::span<float> row) {
+    if (i + 1 == prompt.size())
+      return;
     if (out.prompt_logprobs)
-      out.prompt_logprobs->push_back(tempered_logprob(row, prompt[i], 1.0));
+      out.prompt_logprobs->push_back(tempered_logprob(row, prompt[i + 1], 1.0));
     if (out.topk_prompt_logprobs)
       out.topk_prompt_logprobs->push_back(likeliest(row, k));
-  }
+  });
 }
 
 /// New tokens that the request allows, or what is wrong with it.
@@ -154,8 +159,8 @@ Result<SampleResponse> sample(const BaseModel& base,
 
   SampleResponse out;
   SequencePass pass;
-  pass.forward(view, base.rope(), *prompt);
-  add_prompt_logprobs(pass, *prompt, request, out);
+  pass.forward(view, base.rope(), *prompt, &pool);
+  add_prompt_logprobs(pass, view, *prompt, request, out);
   Decoder decoder{view, base.rope(), prompt->size() + *limit};
   decoder.start(pass);
   out.sequences.resize(static_cast<std::size_t>(request.num_samples));

@@ -47,6 +47,11 @@ TEST_CASE_METHOD(CliFixture, "A value that is not allowed is told with its optio
   check({"train", "sft", "--steps", "0"}, "--steps must be a whole number of at least 1");
 }
 
+TEST_CASE_METHOD(CliFixture, "A model that is not there, or has no name, is told", "[cli]") {
+  check_one_line(run({"serve", "--model", "here"}), "--model is `here`, must be NAME=DIR", 1);
+  check_one_line(run({"serve", "--model", "a=nowhere"}), "no model in nowhere", 1);
+}
+
 TEST_CASE_METHOD(CliFixture, "A command or option that is none is named with those there are",
                  "[cli]") {
   auto check = [&](std::vector<std::string> arguments, const std::string& text) {

@@ -73,6 +73,14 @@ TEST_CASE("gradients are exact with a tied head and over more than one block of 
   check_gradient(config, {datum_of(random_tokens(101, 3))}, LossFn::cross_entropy);
 }
 
+TEST_CASE("gradients are exact through the norms of queries and keys", "[model]") {
+  auto config = small_shape();
+  config.kind = ModelKind::qwen3;
+  config.qk_norm = true;
+  config.head_dim = 12; // heads together are wider than the stream
+  check_gradient(config, two_texts(), LossFn::cross_entropy);
+}
+
 TEST_CASE("gradients are exact for a loss with a ratio", "[model]") {
   auto data = two_texts();
   for (auto& datum : data) {
