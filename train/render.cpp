@@ -11,9 +11,6 @@ namespace tinkaf::train {
 
 namespace {
 
-constexpr std::string_view message_start = "<|im_start|>";
-constexpr std::string_view message_end = "<|im_end|>";
-
 /// Tokens with their weights, as they are strung together.
 class Strip {
 public:
@@ -67,50 +64,46 @@ private:
   std::vector<std::int32_t> bytes_;
 };
 
-struct ChatTokens {
-  Token start = 0;
-  Token end = 0;
-};
-
-Result<ChatTokens> chat_tokens(const text::Tokenizer& tokenizer) {
-  const auto start = tokenizer.id_of(message_start);
-  const auto end = tokenizer.id_of(message_end);
-  if (!start || !end)
-    return fail(Errc::invalid_argument,
-                fmt::format("chat messages need the token {}, which this model's tokenizer lacks; "
-                            "give \"prompt\" and \"completion\"",
-                            start ? message_end : message_start));
-  return ChatTokens{*start, *end};
-}
-
-void add_message(Strip& strip, const ChatTokens& chat, const ChatMessage& message) {
-  const auto weight = message.role == "assistant" ? 1.0F : 0.0F;
-  strip.special(chat.start, 0);
-  strip.text(message.role + "\n", 0);
-  strip.text(message.content, weight);
-  strip.special(chat.end, weight);
-  strip.text("\n", 0);
+/// Cuts the pieces of a conversation into tokens.
+Result<void> add_chat(const text::Tokenizer& tokenizer, ChatTemplate chat, Strip& strip,
+                      const std::vector<ChatPiece>& pieces) {
+  if (chat == ChatTemplate::chatml) // the others say themselves how they begin
+    strip.begin();
+  for (const auto& piece : pieces) {
+    const auto token = piece.special ? tokenizer.id_of(piece.text) : std::nullopt;
+    if (token)
+      strip.special(*token, piece.weight);
+    else if (piece.special && piece.text.starts_with("<|"))
+      return fail(
+          Errc::invalid_argument,
+          fmt::format("chat messages need the token {}, which this model's tokenizer lacks; "
+                      "give \"prompt\" and \"completion\"",
+                      piece.text));
+    else // tags of thoughts are text where they are no tokens
+      strip.text(piece.text, piece.weight);
+  }
+  return {};
 }
 
 } // namespace
 
-Renderer::Renderer(text::Tokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
+Renderer::Renderer(text::Tokenizer tokenizer, ChatTemplate chat, TrainOn train_on)
+    : tokenizer_(std::move(tokenizer)), chat_(chat), train_on_(train_on) {}
 
 Result<Example> Renderer::render(const DataRow& row) const {
   auto strip = Strip{tokenizer_};
-  strip.begin();
   if (const auto* plain = std::get_if<PromptCompletion>(&row.content)) {
+    strip.begin();
     strip.text(plain->prompt, 0);
     strip.text(plain->completion, 1);
     if (const auto eos = tokenizer_.eos())
       strip.special(*eos, 1);
     return strip.example(row.line);
   }
-  const auto chat = chat_tokens(tokenizer_);
-  if (!chat)
-    return fail(chat.error());
-  for (const auto& message : std::get<Conversation>(row.content))
-    add_message(strip, *chat, message);
+  const auto& conversation = std::get<Conversation>(row.content);
+  if (auto added = add_chat(tokenizer_, chat_, strip, chat_pieces(chat_, conversation, train_on_));
+      !added)
+    return fail(std::move(added.error()));
   return strip.example(row.line);
 }
 
@@ -122,15 +115,9 @@ std::vector<Token> Renderer::prompt(std::string_view text) const {
 }
 
 Result<std::vector<Token>> Renderer::prompt(const Conversation& conversation) const {
-  const auto chat = chat_tokens(tokenizer_);
-  if (!chat)
-    return fail(chat.error());
   auto strip = Strip{tokenizer_};
-  strip.begin();
-  for (const auto& message : conversation)
-    add_message(strip, *chat, message);
-  strip.special(chat->start, 0);
-  strip.text("assistant\n", 0);
+  if (auto added = add_chat(tokenizer_, chat_, strip, prompt_pieces(chat_, conversation)); !added)
+    return fail(std::move(added.error()));
   return strip.take_tokens();
 }
 
@@ -138,7 +125,7 @@ std::vector<Token> Renderer::stop_tokens() const {
   auto result = std::vector<Token>{};
   if (const auto eos = tokenizer_.eos())
     result.push_back(*eos);
-  if (const auto end = tokenizer_.id_of(message_end))
+  if (const auto end = tokenizer_.id_of(end_of_message(chat_)))
     result.push_back(*end);
   return result;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "train/chat_template.hpp"
 #include "train/data_row.hpp"
 
 namespace tinkaf::train {
@@ -38,7 +39,9 @@ struct Example {
 /// one.
 class Renderer {
 public:
-  explicit Renderer(text::Tokenizer tokenizer);
+  /// @param chat how the model's conversations look
+  explicit Renderer(text::Tokenizer tokenizer, ChatTemplate chat = ChatTemplate::chatml,
+                    TrainOn train_on = TrainOn::all_assistant_messages);
 
   /// Renders any row.
   /// @returns `Errc::invalid_argument` if the tokenizer lacks a token that the row needs, or the
@@ -61,6 +64,8 @@ public:
 
 private:
   text::Tokenizer tokenizer_;
+  ChatTemplate chat_;
+  TrainOn train_on_;
 };
 
 /// Renders all rows.
