@@ -21,7 +21,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtinkaf-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 string(JOIN ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "libcaf-dev (>= 0.17.6)" libcurl4-openssl-dev libfmt-dev libexpected-dev libprotobuf-dev
-  protobuf-compiler libarchive-dev zlib1g-dev libzstd-dev libpcre2-dev libsqlite3-dev
+  protobuf-compiler libarchive-dev zlib1g-dev libzstd-dev libpcre2-dev libutf8proc-dev libsqlite3-dev
   libopenblas-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
   "Actor-based C++ client for the Tinker fine-tuning API

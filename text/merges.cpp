@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/merges.hpp"
 
+#include <limits>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 namespace tinkaf::text {
 
 namespace {
+
+/// Pieces up to this length are searched from end to end for each merge, which is faster than a
+/// queue.
+constexpr std::size_t short_piece = 48;
+
+constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
 
 /// A token in the chain of a piece; merged-away ones have token -1.
 struct Link {
@@ -30,13 +38,83 @@ struct Candidate {
 
 } // namespace
 
+void Merges::reserve(std::size_t rules) {
+  std::size_t size = 16;
+  while (size < 2 * rules)
+    size *= 2;
+  if (size <= slots_.size())
+    return;
+  auto old = std::exchange(slots_, std::vector<Slot>(size));
+  for (const auto& slot : old)
+    if (slot.pair != empty)
+      slots_[slot_of(slot.pair)] = slot;
+}
+
+std::size_t Merges::slot_of(std::uint64_t pair) const noexcept {
+  const auto mask = slots_.size() - 1;
+  // Multiplication spreads neighbouring ids (Fibonacci hashing).
+  auto at = static_cast<std::size_t>((pair * 0x9E3779B97F4A7C15ULL) >> 32) & mask;
+  while (slots_[at].pair != pair && slots_[at].pair != empty)
+    at = (at + 1) & mask;
+  return at;
+}
+
 void Merges::add(std::int32_t left, std::int32_t right, Rule rule) {
-  rules_.emplace(key(left, right), rule);
+  reserve(count_ + 1);
+  auto& slot = slots_[slot_of(key(left, right))];
+  if (slot.pair != empty)
+    return;
+  slot = {key(left, right), rule};
+  ++count_;
+}
+
+const Merges::Rule* Merges::find(std::int32_t left, std::int32_t right) const noexcept {
+  if (slots_.empty())
+    return nullptr;
+  const auto& slot = slots_[slot_of(key(left, right))];
+  return slot.pair == empty ? nullptr : &slot.rule;
 }
 
 void Merges::apply(std::string_view piece, std::vector<std::int32_t>& out) const {
-  if (piece.empty())
-    return;
+  if (piece.size() <= short_piece)
+    apply_short(piece, out);
+  else
+    apply_long(piece, out);
+}
+
+void Merges::apply_short(std::string_view piece, std::vector<std::int32_t>& out) const {
+  std::array<std::int32_t, short_piece> tokens;
+  std::array<Rule, short_piece> rules; // for a token and the one behind it
+  auto n = piece.size();
+  for (std::size_t i = 0; i < n; ++i)
+    tokens[i] = byte_token[static_cast<unsigned char>(piece[i])];
+  const auto consider = [&](std::size_t i) {
+    const auto* rule = i + 1 < n ? find(tokens[i], tokens[i + 1]) : nullptr;
+    rules[i] = rule != nullptr ? *rule : Rule{never, 0};
+  };
+  for (std::size_t i = 0; i < n; ++i)
+    consider(i);
+  while (n > 1) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i + 1 < n; ++i)
+      if (rules[i].rank < rules[best].rank)
+        best = i;
+    if (rules[best].rank == never)
+      break;
+    tokens[best] = rules[best].result;
+    --n;
+    for (std::size_t i = best + 1; i < n; ++i) {
+      tokens[i] = tokens[i + 1];
+      rules[i] = rules[i + 1];
+    }
+    consider(best);
+    if (best > 0)
+      consider(best - 1);
+  }
+  out.insert(out.end(), tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
+void Merges::apply_long(std::string_view piece, std::vector<std::int32_t>& out) const {
   const auto n = static_cast<int>(piece.size());
   std::vector<Link> chain(piece.size());
   for (int i = 0; i < n; ++i) {
@@ -50,8 +128,8 @@ void Merges::apply(std::string_view piece, std::vector<std::int32_t>& out) const
       return;
     const auto left = link(i).token;
     const auto right = link(link(i).next).token;
-    if (const auto found = rules_.find(key(left, right)); found != rules_.end())
-      queue.push({found->second.rank, i, left, right, found->second.result});
+    if (const auto* rule = find(left, right))
+      queue.push({rule->rank, i, left, right, rule->result});
   };
   for (int i = 0; i + 1 < n; ++i)
     consider(i);

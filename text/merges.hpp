@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace tinkaf::text {
@@ -21,6 +21,9 @@ public:
   /// Token of each single byte.
   std::array<std::int32_t, 256> byte_token{};
 
+  /// Makes room for so many rules.
+  void reserve(std::size_t rules);
+
   /// Adds a rule; the first rule for a pair wins.
   void add(std::int32_t left, std::int32_t right, Rule rule);
 
@@ -28,12 +31,25 @@ public:
   void apply(std::string_view piece, std::vector<std::int32_t>& out) const;
 
 private:
+  struct Slot {
+    std::uint64_t pair = empty;
+    Rule rule;
+  };
+
+  static constexpr std::uint64_t empty = ~std::uint64_t{0};
+
   static std::uint64_t key(std::int32_t left, std::int32_t right) noexcept {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32
            | static_cast<std::uint32_t>(right);
   }
 
-  std::unordered_map<std::uint64_t, Rule> rules_;
+  [[nodiscard]] std::size_t slot_of(std::uint64_t pair) const noexcept;
+  [[nodiscard]] const Rule* find(std::int32_t left, std::int32_t right) const noexcept;
+  void apply_short(std::string_view piece, std::vector<std::int32_t>& out) const;
+  void apply_long(std::string_view piece, std::vector<std::int32_t>& out) const;
+
+  std::vector<Slot> slots_; // a power of two, at most half full; a pair is in the first free one
+  std::size_t count_ = 0;
 };
 
 } // namespace tinkaf::text

@@ -21,7 +21,32 @@ struct Splitter::Code {
   Code& operator=(const Code&) = delete;
 };
 
-Result<Splitter> Splitter::compile(std::string_view pattern) {
+namespace {
+
+/// `\s` of PCRE2 also takes U+180E, which has not been white space since Unicode 6.3; the property
+/// is what the expressions of tokenizers mean. It stands inside and outside brackets.
+std::string with_white_space(std::string_view pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '\\' || i + 1 == pattern.size()) {
+      out += pattern[i];
+      continue;
+    }
+    const char escaped = pattern[++i];
+    if (escaped == 's')
+      out += "\\p{White_Space}";
+    else if (escaped == 'S')
+      out += "\\P{White_Space}";
+    else
+      (out += '\\') += escaped;
+  }
+  return out;
+}
+
+} // namespace
+
+Result<Splitter> Splitter::compile(std::string_view given) {
+  const auto pattern = with_white_space(given);
   int error = 0;
   PCRE2_SIZE offset = 0;
   auto* handle
@@ -31,13 +56,13 @@ Result<Splitter> Splitter::compile(std::string_view pattern) {
     std::array<PCRE2_UCHAR, 256> text{};
     pcre2_get_error_message(error, text.data(), text.size());
     return fail(Errc::invalid_argument,
-                fmt::format("pattern \"{}\" is wrong at character {}: {}", pattern, offset,
+                fmt::format("pattern \"{}\" is wrong at character {}: {}", given, offset,
                             reinterpret_cast<const char*>(text.data())));
   }
   // Without a compiler for this machine the interpreter gives the same matches.
   pcre2_jit_compile(handle, PCRE2_JIT_COMPLETE);
   Splitter result;
-  result.pattern_ = std::string{pattern};
+  result.pattern_ = std::string{given};
   result.code_ = std::make_shared<const Code>(handle);
   return result;
 }

@@ -15,9 +15,12 @@
 
 namespace tinkaf::text {
 
-/// A byte-level BPE tokenizer in the format of Hugging Face's `tokenizer.json`.
+/// A byte-level BPE tokenizer in the format of Hugging Face's `tokenizer.json`, as the Llama 3,
+/// Qwen3 and GPT-2 families have it: normalizer NFC or none, text cut by expressions, `Digits` or
+/// `ByteLevel`. Its tokens are those of their `tokenizers` library, without what a post-processor
+/// puts around a text.
 ///
-/// Every string of bytes can be encoded, and decoding gives the same bytes back.
+/// Every string of bytes can be encoded, and decoding gives the same bytes back, or their NFC.
 /// Immutable and cheap to copy; any number of threads may share one.
 class Tokenizer {
 public:
@@ -49,8 +52,10 @@ public:
   [[nodiscard]] std::optional<std::int32_t> bos() const noexcept;
   [[nodiscard]] std::optional<std::int32_t> eos() const noexcept;
 
-private:
+  /// What it knows; for the files beside this one.
   struct Tables;
+
+private:
   explicit Tokenizer(std::shared_ptr<const Tables> tables);
 
   std::shared_ptr<const Tables> tables_;

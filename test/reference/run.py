@@ -8,7 +8,7 @@ import sys
 
 from harness import Probe, Report
 
-PARTS = ("models",)
+PARTS = ("models", "tokenizers_equal")
 
 
 def main():

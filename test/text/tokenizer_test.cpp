@@ -3,6 +3,7 @@
 
 #include "test/catch.hpp"
 #include "text/bpe_trainer.hpp"
+#include "text/splitter.hpp"
 
 #include <filesystem>
 #include <random>
@@ -86,12 +87,77 @@ TEST_CASE("merges apply by rank, not by place", "[text]") {
   CHECK(tokenizer.encode("aab").size() == 2);
 }
 
+TEST_CASE("text is composed where the file says so", "[text]") {
+  const auto plain = text::Tokenizer::parse(small_json(), "x.json").value();
+  const auto nfc
+      = text::Tokenizer::parse(
+            small_json("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}"), "x.json")
+            .value();
+  const std::string apart = "e\u0301\u0323 \u1112\u1161\u11ab";
+  const std::string composed = "\u1eb9\u0301 \ud55c";
+  CHECK(plain.decode(plain.encode(apart)) == apart);
+  CHECK(nfc.decode(nfc.encode(apart)) == composed);
+  CHECK(nfc.encode(apart) == nfc.encode(composed));
+  // Bytes that are no text stay, and so does what is around them.
+  CHECK(nfc.decode(nfc.encode("e\u0301\xff"
+                              "e\u0301\xcc"))
+        == "\u00e9\xff\u00e9\xcc");
+  std::string many;
+  std::string many_composed;
+  for (int i = 0; i < 1000; ++i) {
+    many += "ab\u4e2de\u0301";
+    many_composed += "ab\u4e2d\u00e9";
+  }
+  CHECK(nfc.decode(nfc.encode(many)) == many_composed);
+}
+
+TEST_CASE("added tokens that are normalized are found in composed text", "[text]") {
+  const auto found = [](bool normalized) {
+    auto json = small_json("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}");
+    const auto at = json.find("\"added_tokens\": [") + 17;
+    json.insert(at, std::string{"{\"id\": 261, \"content\": \"\u00e9!\", \"normalized\": "}
+                        + (normalized ? "true" : "false") + "}, ");
+    const auto tokenizer = text::Tokenizer::parse(json, "x.json").value();
+    return tokenizer.encode("e\u0301!").size() == 1;
+  };
+  CHECK(found(true));
+  CHECK_FALSE(found(false));
+}
+
+TEST_CASE("a Mongolian vowel separator is no white space", "[text]") {
+  const auto splitter = text::Splitter::compile(R"([^\s]+|\s+)").value();
+  std::vector<std::string> pieces;
+  splitter.split("a\u180e \u2003b", [&](std::string_view x) { pieces.emplace_back(x); });
+  CHECK(pieces == std::vector<std::string>{"a\u180e", " \u2003", "b"});
+}
+
+TEST_CASE("digits stand alone where the file says so", "[text]") {
+  auto json = small_json();
+  const auto at = json.find("\"pre_tokenizer\": ") + 17;
+  json.insert(at, R"({"type": "Sequence", "pretokenizers": [
+      {"type": "Digits", "individual_digits": true},
+      {"type": "ByteLevel", "add_prefix_space": false}]}, "unused": )");
+  const auto tokenizer = text::Tokenizer::parse(json, "x.json").value();
+  CHECK(tokenizer.encode("12").size() == 2);
+  CHECK(tokenizer.encode("abab").size() == 1);
+}
+
+TEST_CASE("long pieces are merged as short ones are", "[text]") {
+  const auto tokenizer = text::Tokenizer::parse(small_json(), "x.json").value();
+  for (const std::size_t pairs : {1U, 20U, 30U, 500U}) {
+    std::string text;
+    for (std::size_t i = 0; i < pairs; ++i)
+      text += "abab";
+    CHECK(tokenizer.encode(text).size() == pairs);
+  }
+}
+
 TEST_CASE("damaged tokenizer files are refused by field", "[text]") {
   CHECK(holds(refusal("{"), "x.json: at byte"));
   CHECK(holds(refusal("{}"), "model.type"));
   CHECK(holds(refusal(small_json("\"BPE\"", "\"Unigram\"")), "model.type"));
-  CHECK(holds(refusal(small_json("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}")),
-              "NFC"));
+  CHECK(holds(refusal(small_json("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFKC\"}")),
+              "NFKC"));
   CHECK(holds(refusal(small_json("\"a b\"", "\"a zz\"")), "model.merges[0]"));
   CHECK(holds(refusal(small_json("\"a\": ", "\"a\": -")), "model.vocab"));
   CHECK(holds(refusal(small_json("\"Isolated\"", "\"Removed\"")), "pre_tokenizer.behavior"));
