@@ -124,8 +124,8 @@ Result<int> demo(DemoArguments arguments, const StopSignals& signals) {
   if (!after)
     return fail(after.error());
   print_answers("after", *held_out, *after);
-  fmt::print("loss {:.4f} -> {:.4f}, exact match {:.2f} -> {:.2f}\n", result->outcome.first_nll,
-             result->outcome.last_nll, before->share(), after->share());
+  fmt::print("loss {:.4f} -> {:.4f}, exact match {:.2f} -> {:.2f}\n", result->outcome.first,
+             result->outcome.last, before->share(), after->share());
   print_end(arguments, *connection, *result,
             std::get<train::PromptCompletion>(held_out->front().content).prompt);
   return exit_success;

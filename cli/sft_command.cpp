@@ -82,21 +82,21 @@ Result<SftJobResult> run_job(const SftJob& job, const std::vector<train::DataRow
       .settings = job.settings};
   durable.model.lora_config.seed = static_cast<std::int64_t>(job.settings.seed);
   auto result = SftJobResult{};
-  result.steps_before = folder->losses().size();
+  result.steps_before = folder->headlines().size();
   if (result.steps_before > 0)
     fmt::print(progress, "going on with step {} of {}, see {}\n", result.steps_before,
                job.settings.steps, job.out.string());
   auto shown = Progress{progress, job.settings.steps, result.steps_before};
-  auto outcome = train::run_durable_sft(
-      [&](const auto& record) { return connection.job_session(record); }, durable, *examples,
-      *folder,
-      [&](const train::MetricsRow& row) {
-        shown.step_done(row.step, row.batch.train_mean_nll, row.batch.num_tokens);
-      },
-      notices_to_stderr(), signals.token());
+  auto outcome
+      = train::run_durable_sft([&](const auto& record) { return connection.job_session(record); },
+                               durable, *examples, *folder,
+                               [&](const train::StepRow& row) {
+                                 shown.step_done(row.step, row.value("train_mean_nll"), row.tokens);
+                               },
+                               notices_to_stderr(), signals.token());
   if (!outcome)
     return fail(outcome.error());
-  result.losses = folder->losses();
+  result.losses = folder->headlines();
   result.outcome = std::move(*outcome);
   result.tokens_per_second = shown.tokens_per_second();
   return result;

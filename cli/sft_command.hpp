@@ -20,12 +20,12 @@ struct SftJob {
   std::filesystem::path data;
   std::filesystem::path out;
   std::int32_t lora_rank = 32;
-  train::SftSettings settings;
+  train::RunSettings settings;
 };
 
 /// What a job has come to.
 struct SftJobResult {
-  train::SftOutcome outcome;
+  train::RunOutcome outcome;
   double tokens_per_second = 0.0;
 
   /// Mean loss per token of each step, in nats.

@@ -36,8 +36,8 @@ std::string result_json(const SftJobResult& result, const SftJob& job,
   json.add("out", job.out.string());
   json.add("steps", static_cast<std::int64_t>(outcome.steps_done));
   json.add("stopped", outcome.stopped);
-  json.add("first_train_mean_nll", outcome.first_nll);
-  json.add("last_train_mean_nll", outcome.last_nll);
+  json.add("first_train_mean_nll", outcome.first);
+  json.add("last_train_mean_nll", outcome.last);
   json.add("tokens_per_second", result.tokens_per_second);
   if (outcome.checkpoint) {
     json.add("state_path", outcome.checkpoint->state_path);
@@ -55,7 +55,7 @@ std::string result_json(const SftJobResult& result, const SftJob& job,
 void print_result(const SftJobResult& result, const TrainArguments& arguments) {
   const auto& outcome = result.outcome;
   fmt::print("{} steps, loss {:.4f} -> {:.4f}, {:.0f} tok/s; metrics in {}\n", outcome.steps_done,
-             outcome.first_nll, outcome.last_nll, result.tokens_per_second,
+             outcome.first, outcome.last, result.tokens_per_second,
              (arguments.job.out / "metrics.jsonl").string());
   if (!outcome.checkpoint)
     return;

@@ -84,7 +84,7 @@ private:
   }
 
   Result<JobModel> begin(const Service& service, std::size_t step, const std::string& path) {
-    const auto lost = folder_.losses().size() - step;
+    const auto lost = folder_.headlines().size() - step;
     if (lost > 0)
       tell(notices_, Severity::warning,
            fmt::format("the run goes back {} steps, to {}", lost,

@@ -7,8 +7,6 @@
 #include <limits>
 #include <numbers>
 
-#include "train/json_writer.hpp"
-
 namespace tinkaf::train {
 
 namespace {
@@ -65,20 +63,14 @@ Result<BatchMetrics> measure(std::span<const Example* const> batch,
   return result;
 }
 
-std::string to_json(const MetricsRow& row) {
-  auto json = JsonWriter{};
-  json.add("step", static_cast<std::int64_t>(row.step));
-  json.add("epoch", static_cast<std::int64_t>(row.epoch));
-  json.add("progress", row.progress);
-  json.add("learning_rate", row.learning_rate);
-  json.add("num_sequences", static_cast<std::int64_t>(row.batch.num_sequences));
-  json.add("num_tokens", row.batch.num_tokens);
-  json.add("num_loss_tokens", row.batch.num_loss_tokens);
-  json.add("train_mean_nll", row.batch.train_mean_nll);
-  json.add("train_mean_bpb", row.batch.train_mean_bpb);
-  for (const auto& [name, value] : row.optimizer)
-    json.add(name, value);
-  return json.take();
+Columns columns_of(const BatchMetrics& batch, const Metrics& optimizer) {
+  auto result = Columns{{"num_sequences", static_cast<std::int64_t>(batch.num_sequences)},
+                        {"num_tokens", batch.num_tokens},
+                        {"num_loss_tokens", batch.num_loss_tokens},
+                        {"train_mean_nll", batch.train_mean_nll},
+                        {"train_mean_bpb", batch.train_mean_bpb}};
+  result.insert(result.end(), optimizer.begin(), optimizer.end());
+  return result;
 }
 
 } // namespace tinkaf::train

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "train/render.hpp"
+#include "train/step_row.hpp"
 
 namespace tinkaf::train {
 
@@ -33,29 +33,8 @@ struct BatchMetrics {
 [[nodiscard]] Result<BatchMetrics> measure(std::span<const Example* const> batch,
                                            const ForwardBackwardOutput& output);
 
-/// One step of a run as a row of `metrics.jsonl`. Holds nothing that depends on the clock, so
-/// that equal runs give equal rows.
-struct MetricsRow {
-  /// Counted from 0.
-  std::size_t step = 0;
-
-  /// Passes through the data that were complete when the step began.
-  std::size_t epoch = 0;
-
-  /// Batches of this pass that came before; not a column of its own.
-  std::size_t batch_of_epoch = 0;
-
-  /// Share of the run that is done when the step begins, in [0, 1).
-  double progress = 0.0;
-
-  double learning_rate = 0.0;
-  BatchMetrics batch;
-
-  /// What the service reported of the optimizer step.
-  Metrics optimizer;
-};
-
-/// The row as one JSON object without a line end; numbers that are not finite become null.
-[[nodiscard]] std::string to_json(const MetricsRow& row);
+/// The columns of a step of supervised training.
+/// @param optimizer what the service reported of the optimizer step
+[[nodiscard]] Columns columns_of(const BatchMetrics& batch, const Metrics& optimizer);
 
 } // namespace tinkaf::train

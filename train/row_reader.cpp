@@ -35,9 +35,9 @@ std::size_t count(const Json& json, const char* name) {
 
 } // namespace
 
-Result<double> read_train_mean_nll(const std::string& row) {
-  return with_object<double>(row, [](const Json& json) {
-    const auto found = json.FindMember("train_mean_nll");
+Result<double> read_number(const std::string& row, const std::string& name) {
+  return with_object<double>(row, [&](const Json& json) {
+    const auto found = json.FindMember(name.c_str());
     return found != json.MemberEnd() && found->value.IsNumber()
                ? found->value.GetDouble()
                : std::numeric_limits<double>::quiet_NaN();

@@ -11,8 +11,8 @@ namespace tinkaf::train {
 
 // What an earlier process wrote, read again; `Errc::io_error` for anything else.
 
-/// `train_mean_nll` of a row of `metrics.jsonl`; NaN where it is null.
-[[nodiscard]] Result<double> read_train_mean_nll(const std::string& row);
+/// A number of a row of `metrics.jsonl`; NaN where it is null or missing.
+[[nodiscard]] Result<double> read_number(const std::string& row, const std::string& name);
 
 /// A row of `checkpoints.jsonl`.
 [[nodiscard]] Result<CheckpointRow> read_checkpoint_row(const std::string& row);

@@ -114,7 +114,8 @@ std::string to_json(const CheckpointRow& row) {
   return json.take();
 }
 
-Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& identity) {
+Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& identity,
+                                  std::string headline) {
   const auto whole = folder.has_filename() ? folder : folder.parent_path();
   const auto journal_file = whole / journal_name;
   auto failed = std::error_code{};
@@ -139,17 +140,19 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
   auto checkpoints = make_file(whole / checkpoints_name, made);
   if (!checkpoints)
     return fail(checkpoints.error());
-  auto result = RunFolder{whole, std::move(*journal), std::move(*metrics), std::move(*checkpoints),
-                          made.keep()};
+  auto result
+      = RunFolder{whole,       std::move(*journal), std::move(*metrics), std::move(*checkpoints),
+                  made.keep(), std::move(headline)};
   if (auto loaded = result.load(); !loaded)
     return fail(std::move(loaded.error()));
   return result;
 }
 
 RunFolder::RunFolder(fs::path folder, std::shared_ptr<JobJournal> journal, LineFile metrics,
-                     LineFile checkpoints, std::vector<fs::path> made)
+                     LineFile checkpoints, std::vector<fs::path> made, std::string headline)
     : folder_(std::move(folder)), journal_(std::move(journal)), metrics_file_(std::move(metrics)),
-      checkpoints_file_(std::move(checkpoints)), made_(std::move(made)) {}
+      checkpoints_file_(std::move(checkpoints)), headline_(std::move(headline)),
+      made_(std::move(made)) {}
 
 RunFolder::~RunFolder() {
   journal_.reset(); // takes its log away
@@ -163,15 +166,15 @@ Result<void> RunFolder::load() {
   auto checkpoints = journal_->checkpoints();
   if (!checkpoints)
     return fail(std::move(checkpoints.error()));
-  losses_.clear();
+  headlines_.clear();
   checkpoints_.clear();
   auto metrics_text = std::string{};
   auto checkpoints_text = std::string{};
   for (const auto& step : *steps) {
-    auto loss = read_train_mean_nll(step.row);
-    if (!loss)
-      return fail(std::move(loss.error()));
-    losses_.push_back(*loss);
+    auto headline = read_number(step.row, headline_);
+    if (!headline)
+      return fail(std::move(headline.error()));
+    headlines_.push_back(*headline);
     metrics_text += step.row + "\n";
   }
   for (const auto& checkpoint : *checkpoints) {
@@ -208,14 +211,14 @@ Result<void> RunFolder::forget(const CheckpointRow& row) {
   return load();
 }
 
-Result<void> RunFolder::settle(const MetricsRow& row, std::size_t operations) {
+Result<void> RunFolder::settle(const StepRow& row, std::size_t operations) {
   auto line = to_json(row);
   if (auto settled
       = journal_->settle(JobStep{row.step, row.epoch, row.batch_of_epoch, line}, operations);
       !settled)
     return settled;
   made_.clear();
-  losses_.push_back(row.batch.train_mean_nll);
+  headlines_.push_back(row.value(headline_));
   return metrics_file_.append(line);
 }
 

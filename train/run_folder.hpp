@@ -11,7 +11,7 @@
 
 #include "journal/job_journal.hpp"
 #include "train/file_output.hpp"
-#include "train/metrics.hpp"
+#include "train/step_row.hpp"
 
 namespace tinkaf::train {
 
@@ -51,10 +51,12 @@ public:
   /// Opens a run, or begins one: makes the folder and its files, so that a full disk or a missing
   /// right shows before any work is done.
   /// @param identity tells the job from others
+  /// @param headline the column of `metrics.jsonl` that tells best how well the run goes
   /// @returns `Errc::conflict` if the folder holds another job's run, a run without a journal, or
   ///   one that another process works on; `Errc::io_error` naming the file and the system's reason
   [[nodiscard]] static Result<RunFolder> open(const std::filesystem::path& folder,
-                                              const JobIdentity& identity);
+                                              const JobIdentity& identity,
+                                              std::string headline = "train_mean_nll");
 
   RunFolder(RunFolder&&) noexcept = default;
   RunFolder& operator=(RunFolder&&) = delete;
@@ -76,7 +78,7 @@ public:
 
   /// Notes a step's results, which settle its operations.
   /// @param operations how many
-  [[nodiscard]] Result<void> settle(const MetricsRow& row, std::size_t operations);
+  [[nodiscard]] Result<void> settle(const StepRow& row, std::size_t operations);
 
   /// Notes a checkpoint, which settles its saves.
   /// @param operations how many
@@ -85,9 +87,9 @@ public:
   /// Takes out a checkpoint that the service no longer has.
   [[nodiscard]] Result<void> forget(const CheckpointRow& row);
 
-  /// Mean loss per token of each step that is settled, in nats.
-  [[nodiscard]] const std::vector<double>& losses() const noexcept {
-    return losses_;
+  /// The headline of each step that is settled; NaN where a row has none.
+  [[nodiscard]] const std::vector<double>& headlines() const noexcept {
+    return headlines_;
   }
 
   /// Oldest first.
@@ -101,7 +103,7 @@ public:
 
 private:
   RunFolder(std::filesystem::path folder, std::shared_ptr<JobJournal> journal, LineFile metrics,
-            LineFile checkpoints, std::vector<std::filesystem::path> made);
+            LineFile checkpoints, std::vector<std::filesystem::path> made, std::string headline);
 
   /// Reads the journal and makes the files tell the same.
   Result<void> load();
@@ -110,7 +112,8 @@ private:
   std::shared_ptr<JobJournal> journal_;
   LineFile metrics_file_;
   LineFile checkpoints_file_;
-  std::vector<double> losses_;
+  std::string headline_;
+  std::vector<double> headlines_;
   std::vector<CheckpointRow> checkpoints_;
 
   /// What `open` made, in the order of making; empty once something has happened.

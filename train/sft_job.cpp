@@ -16,10 +16,10 @@ Result<JobEnd> run(const SftJobSettings& settings, const JobRun& run) {
                   : Service::connect(settings.options, settings.notices);
   };
   const auto steps = settings.job.settings.steps;
-  const auto on_step = [&](const MetricsRow& row) {
-    run.report({row.step + 1, steps, row.batch.train_mean_nll});
+  const auto on_step = [&](const StepRow& row) {
+    run.report({row.step + 1, steps, row.value("train_mean_nll")});
   };
-  run.report({folder->losses().size(), steps, {}});
+  run.report({folder->headlines().size(), steps, {}});
   auto outcome = run_durable_sft(open, settings.job, *settings.examples, *folder, on_step,
                                  settings.notices, run.stop);
   if (!outcome)

@@ -125,7 +125,7 @@ private:
   }
 
   Result<void> train() {
-    next_ = folder_.losses().size();
+    next_ = folder_.headlines().size();
     if (is_due(next_) && !is_saved())
       if (auto saved = settle(next_, save(next_)); !saved)
         return saved;
@@ -167,13 +167,12 @@ private:
     auto updated = open.update.get();
     if (!updated)
       return fail(std::move(updated.error()));
-    auto row = train::MetricsRow{.step = open.step, .batch_of_epoch = open.step};
-    row.learning_rate = 0.002;
-    row.batch.num_sequences = batch_size;
-    row.batch.train_mean_nll = output->metrics["loss:sum"];
-    row.optimizer = std::move(updated->metrics);
+    auto row = train::StepRow{.step = open.step, .batch_of_epoch = open.step};
+    const auto loss = output->metrics["loss:sum"];
+    auto columns = std::move(updated->metrics);
+    columns["train_mean_nll"] = loss;
     for (const auto& [name, value] : output->metrics)
-      row.optimizer["gradient_" + name] = value;
+      columns["gradient_" + name] = value;
     if (open.sampler) {
       auto saved = open.sampler->get();
       if (!saved)
@@ -181,12 +180,13 @@ private:
       auto drawn = draw(saved->path.value_or(std::string{}), open.step);
       if (!drawn)
         return fail(std::move(drawn.error()));
-      note(*drawn, row.optimizer);
+      note(*drawn, columns);
     }
+    row.columns.assign(columns.begin(), columns.end());
     const std::size_t turns = (settings_.custom_loss ? 3 : 2) + (open.sampler ? 1 : 0);
     if (auto written = folder_.settle(row, turns); !written)
       return written;
-    given_.report({open.step + 1, settings_.steps, row.batch.train_mean_nll});
+    given_.report({open.step + 1, settings_.steps, loss});
     return open.checkpoint ? settle(open.step + 1, *open.checkpoint) : Result<void>{};
   }
 

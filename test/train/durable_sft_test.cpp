@@ -28,8 +28,8 @@ struct DurableFixture {
 
   /// Runs the job as a new process would.
   /// @param crash_at ends it when this step is settled; never if it is above the last
-  Result<SftOutcome> run(const char* name, std::size_t crash_at = 1'000,
-                         const std::function<void(const MetricsRow&)>& also = {}) {
+  Result<RunOutcome> run(const char* name, std::size_t crash_at = 1'000,
+                         const std::function<void(const StepRow&)>& also = {}) {
     auto folder = RunFolder::open(temp.path() / name, {{"--job", "one"}});
     REQUIRE(folder);
     seen.clear();
@@ -46,7 +46,7 @@ struct DurableFixture {
           return Service::resume(*record, local.options(), {});
         },
         job, examples, *folder,
-        [&](const MetricsRow& row) {
+        [&](const StepRow& row) {
           seen.push_back(row.step);
           if (also)
             also(row);
@@ -176,7 +176,7 @@ TEST_CASE_METHOD(DurableFixture, "A job that breaks off while it goes back goes 
 TEST_CASE_METHOD(DurableFixture, "A job whose model is unloaded under it goes back by itself",
                  "[train][durable]") {
   const auto wanted = untroubled();
-  const auto outcome = run("run", 1'000, [this](const MetricsRow& row) {
+  const auto outcome = run("run", 1'000, [this](const StepRow& row) {
     if (row.step != 4 || new_sessions > 1)
       return;
     // Somebody else ends the run's model, which the service lists first.

@@ -66,13 +66,10 @@ TEST_CASE("An answer that does not fit the batch is refused", "[train][metrics]"
 }
 
 TEST_CASE("A metrics row has the usual keys", "[train][metrics]") {
-  auto row = MetricsRow{};
-  row.step = 3;
-  row.epoch = 1;
-  row.progress = 0.75;
-  row.learning_rate = 0.5;
-  row.batch = {2, 10, 4, 1.5, std::nan("")};
-  row.optimizer = {{"grad_norm:mean", 2.0}};
+  auto row
+      = StepRow{.step = 3, .epoch = 1, .columns = {{"progress", 0.75}, {"learning_rate", 0.5}}};
+  const auto columns = columns_of({2, 10, 4, 1.5, std::nan("")}, {{"grad_norm:mean", 2.0}});
+  row.columns.insert(row.columns.end(), columns.begin(), columns.end());
   CHECK(to_json(row)
         == R"({"step":3,"epoch":1,"progress":0.75,"learning_rate":0.5,"num_sequences":2,)"
            R"("num_tokens":10,"num_loss_tokens":4,"train_mean_nll":1.5,"train_mean_bpb":null,)"

@@ -11,10 +11,10 @@ namespace {
 
 const JobIdentity identity{{"--steps", "20"}};
 
-MetricsRow row(std::size_t step) {
-  auto result = MetricsRow{};
+StepRow row(std::size_t step) {
+  auto result = StepRow{};
   result.step = step;
-  result.batch.train_mean_nll = 1.5 - static_cast<double>(step);
+  result.columns.emplace_back("train_mean_nll", 1.5 - static_cast<double>(step));
   return result;
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("Rows of metrics and checkpoints stay", "[train][run_folder]") {
     auto folder = RunFolder::open(run / "", identity);
     REQUIRE(folder);
     REQUIRE(folder->write_config(R"({"seed":1})"));
-    REQUIRE(folder->settle(MetricsRow{}, 2));
+    REQUIRE(folder->settle(StepRow{}, 2));
     REQUIRE(folder->settle(CheckpointRow{"final", 20, 2, true, "tinker://r/weights/final",
                                          "tinker://r/sampler_weights/final"},
                            2));
@@ -82,7 +82,7 @@ TEST_CASE("A run is there again when its folder is opened again", "[train][run_f
   }
   auto folder = RunFolder::open(temp.path(), identity);
   REQUIRE(folder);
-  CHECK(folder->losses() == std::vector<double>{1.5, 0.5});
+  CHECK(folder->headlines() == std::vector<double>{1.5, 0.5});
   REQUIRE(folder->checkpoints().size() == 1);
   CHECK(folder->checkpoints().front()
         == CheckpointRow{"step_2", 2, 0, false, "tinker://r/weights/step_2", ""});
@@ -112,7 +112,7 @@ TEST_CASE("Rows beyond the checkpoint that a run goes back to are dropped", "[tr
   REQUIRE(folder->settle(CheckpointRow{"step_3", 3, 0, false, "tinker://r/weights/step_3", ""}, 1));
   REQUIRE(folder->forget(folder->checkpoints().back()));
   REQUIRE(folder->begin({{"session-2", 0, 0}, {}, 1, "tinker://r/weights/step_1"}));
-  CHECK(folder->losses() == std::vector<double>{1.5});
+  CHECK(folder->headlines() == std::vector<double>{1.5});
   CHECK(test::read_text(temp.path() / "metrics.jsonl") == to_json(row(0)) + "\n");
   CHECK(folder->checkpoints().size() == 1);
 }

@@ -98,10 +98,10 @@ struct Fixture {
   test::TempFolder temp;
   ScriptedBackend backend;
   std::vector<Example> examples = make_examples(6);
-  SftSettings settings{.steps = 3, .batch_size = 2};
+  RunSettings settings{.steps = 3, .batch_size = 2};
   std::stop_source stop;
 
-  Result<SftOutcome> run(const OnStep& on_step = {}) {
+  Result<RunOutcome> run(const OnStep& on_step = {}) {
     auto folder = RunFolder::open(run_path(), {});
     REQUIRE(folder);
     return run_sft(backend, examples, settings, *folder, on_step, stop.get_token());
@@ -126,13 +126,13 @@ TEST_CASE_METHOD(Fixture, "A step's two halves are submitted together and one st
 TEST_CASE_METHOD(Fixture, "A run writes a row a step and its checkpoint", "[train][sft]") {
   settings.adam.learning_rate = 0.5;
   auto seen = std::vector<std::size_t>{};
-  const auto outcome = run([&](const MetricsRow& row) { seen.push_back(row.step); });
+  const auto outcome = run([&](const StepRow& row) { seen.push_back(row.step); });
   REQUIRE(outcome);
   CHECK(seen == std::vector<std::size_t>{0, 1, 2});
   CHECK_FALSE(outcome->stopped);
   CHECK(outcome->steps_done == 3);
-  CHECK(outcome->first_nll == 1.0);
-  CHECK(outcome->last_nll == Catch::Approx(1.0 / 3.0));
+  CHECK(outcome->first == 1.0);
+  CHECK(outcome->last == Catch::Approx(1.0 / 3.0));
   CHECK(backend.learning_rates
         == std::vector<double>{0.5, 0.5 * (1 - 1.0 / 3), 0.5 * (1 - 2.0 / 3)});
   const auto metrics = test::read_text(run_path() / "metrics.jsonl");
@@ -146,7 +146,7 @@ TEST_CASE_METHOD(Fixture, "A run writes a row a step and its checkpoint", "[trai
 
 TEST_CASE_METHOD(Fixture, "A stopped run finishes what is submitted and saves it", "[train][sft]") {
   settings.steps = 50;
-  const auto outcome = run([&](const MetricsRow&) { stop.request_stop(); });
+  const auto outcome = run([&](const StepRow&) { stop.request_stop(); });
   REQUIRE(outcome);
   CHECK(outcome->stopped);
   CHECK(outcome->steps_done == 2);
@@ -160,7 +160,7 @@ TEST_CASE_METHOD(Fixture, "A stopped run does not wait for a service that hangs"
   settings.steps = 50;
   settings.stop_grace = std::chrono::milliseconds{0};
   backend.answers = 2;
-  const auto outcome = run([&](const MetricsRow&) { stop.request_stop(); });
+  const auto outcome = run([&](const StepRow&) { stop.request_stop(); });
   REQUIRE(outcome);
   CHECK(outcome->stopped);
   CHECK(outcome->steps_done == 1);
@@ -205,7 +205,7 @@ TEST_CASE_METHOD(Fixture, "A run goes on with the first step that is not settled
   settings.steps = 4;
   settings.stop_grace = std::chrono::milliseconds{0};
   backend.answers = 4; // two steps; the third is submitted and never answered
-  REQUIRE(run([&](const MetricsRow& row) {
+  REQUIRE(run([&](const StepRow& row) {
     if (row.step == 1)
       stop.request_stop();
   }));
@@ -220,7 +220,7 @@ TEST_CASE_METHOD(Fixture, "A run goes on with the first step that is not settled
   const auto outcome = run();
   REQUIRE(outcome);
   CHECK(outcome->steps_done == 4);
-  CHECK(outcome->first_nll == 1.0);
+  CHECK(outcome->first == 1.0);
   CHECK(backend.events
         == std::vector<std::string>{"fb1", "optim1", "fb2", "optim2", "fb1?", "optim1?",
                                     "state final", "sampler final", "fb2?", "optim2?", "state?",
@@ -237,7 +237,7 @@ TEST_CASE_METHOD(Fixture, "A checkpoint that was due when a run ended is the fir
   settings.save_every = 2;
   settings.stop_grace = std::chrono::milliseconds{0};
   backend.answers = 4; // two steps; their checkpoint is never answered
-  REQUIRE(run([&](const MetricsRow& row) {
+  REQUIRE(run([&](const StepRow& row) {
     if (row.step == 1)
       stop.request_stop();
   }));
@@ -255,7 +255,7 @@ TEST_CASE_METHOD(Fixture, "A run that was killed while it saved for a stop saves
   {
     auto folder = RunFolder::open(run_path(), {});
     REQUIRE(folder->begin({{"session", 0, 0}, {}, 0, {}}));
-    auto row = MetricsRow{};
+    auto row = StepRow{};
     REQUIRE(folder->settle(row, 0));
     REQUIRE(folder->journal()->note({{.seq_id = 3, .type = RequestType::save_weights}}));
   }
