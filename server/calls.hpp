@@ -66,6 +66,7 @@ HttpReply create_sampling_session(ServiceCore& core, const HttpCall& call);
 HttpReply asample(ServiceCore& core, const HttpCall& call);
 
 // run_calls.cpp
+HttpReply finish_session(ServiceCore& core, const HttpCall& call);
 HttpReply list_sessions(ServiceCore& core, const HttpCall& call);
 HttpReply get_session(ServiceCore& core, const HttpCall& call);
 HttpReply assign_project(ServiceCore& core, const HttpCall& call);

@@ -38,6 +38,7 @@ constexpr auto routes = std::to_array<Route>({
     {"sessions", "GET", calls::list_sessions},
     {"sessions/{}", "GET", calls::get_session},
     {"sessions/{}/project", "PUT", calls::assign_project, Access::token, true},
+    {"sessions/{}/finish", "POST", calls::finish_session, Access::token, true},
     {"sessions/{}/trace_export", "GET", calls::trace_export},
     {"samplers/{}", "GET", calls::get_sampler},
     {"training_runs", "GET", calls::list_runs, Access::token, true},

@@ -79,6 +79,18 @@ Result<void> ServiceCore::move_session(const std::string& session_id,
   return {};
 }
 
+Result<void> ServiceCore::finish_session(const std::string& session_id) {
+  const std::lock_guard lock{mutex_};
+  if (!sessions_.contains(session_id)) {
+    if (!session_logs_.contains(session_id))
+      return no_session(session_id);
+    return {};
+  }
+  sessions_.close(session_id);
+  end_session(session_id, "since its client has finished the session", true);
+  return {};
+}
+
 std::vector<std::string> ServiceCore::session_ids() const {
   const std::lock_guard lock{mutex_};
   return sessions_.ids();

@@ -70,6 +70,10 @@ public:
   [[nodiscard]] Result<void> move_session(const std::string& session_id,
                                           const std::string& project_id);
 
+  /// Ends a session as its client wishes; again does nothing.
+  /// @returns `Errc::not_found` if there never was one, or nothing is remembered of it
+  [[nodiscard]] Result<void> finish_session(const std::string& session_id);
+
   /// All that are open, newest first.
   [[nodiscard]] std::vector<std::string> session_ids() const;
 

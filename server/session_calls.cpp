@@ -81,4 +81,22 @@ HttpReply session_heartbeat(ServiceCore& core, const HttpCall& call) {
   return HttpReply::json(200, wire::to_json(wire::SessionHeartbeatResponse{}));
 }
 
+HttpReply finish_session(ServiceCore& core, const HttpCall& call) {
+  const auto body = wire::parse_json(call.body, "finish request", Errc::invalid_argument);
+  if (!body)
+    return error_reply(body.error());
+  std::string type;
+  if (body->IsObject())
+    if (const auto reason = body->FindMember("reason");
+        reason != body->MemberEnd() && reason->value.IsObject())
+      if (const auto found = reason->value.FindMember("type");
+          found != reason->value.MemberEnd() && found->value.IsString())
+        type = found->value.GetString();
+  if (type != "success" && type != "errored" && type != "interrupted")
+    return error_reply(400, "reason.type: must be success, errored or interrupted");
+  if (auto done = core.finish_session(call.arguments.at(0)); !done)
+    return error_reply(done.error());
+  return HttpReply::json(200, "{}");
+}
+
 } // namespace tinkaf::server::calls

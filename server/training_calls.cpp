@@ -5,9 +5,12 @@
 #include "server/digest.hpp"
 #include "server/ids.hpp"
 #include "server/replies.hpp"
+#include "server/server.hpp"
 #include "server/unread.hpp"
 
 #include <fmt/format.h>
+
+#include <filesystem>
 
 // Models and their training.
 
@@ -179,6 +182,22 @@ HttpReply create_model(ServiceCore& core, const HttpCall& call) {
                         call.body);
 }
 
+namespace {
+
+/// Where a client finds the tokenizer: the folder of the model if it is on the same machine, as it
+/// is when the server can be reached from there alone; else the model's name.
+std::string tokenizer_of(const ServiceCore& core, const Trainer& trainer) {
+  const auto& models = core.options.models;
+  const auto& trainers = core.trainers;
+  if (models.size() == trainers.size() && is_loopback(core.options.host))
+    for (std::size_t i = 0; i < models.size(); ++i)
+      if (trainers[i].get() == &trainer)
+        return std::filesystem::absolute(models[i].dir).lexically_normal().string();
+  return trainer.name();
+}
+
+} // namespace
+
 HttpReply get_info(ServiceCore& core, const HttpCall& call) {
   const auto request = wire::from_json<GetInfoRequest>(call.body);
   if (!request)
@@ -190,7 +209,7 @@ HttpReply get_info(ServiceCore& core, const HttpCall& call) {
   return HttpReply::json(200, wire::to_json(ModelInfo{.model_id = request->model_id,
                                                       .model_name = trainer.name(),
                                                       .arch = trainer.arch(),
-                                                      .tokenizer_id = trainer.name(),
+                                                      .tokenizer_id = tokenizer_of(core, trainer),
                                                       .is_lora = true,
                                                       .lora_rank = (*model)->config.rank}));
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace tinkaf::model {
@@ -27,6 +28,15 @@ Result<void> make_folder(const fs::path& folder) {
                 fmt::format("cannot create {}: {}", folder.string(), error.message()));
   return {};
 }
+
+/// What Hugging Face's transformers are told of `tokenizer.json`: to take it as it is.
+constexpr std::string_view tokenizer_settings = R"({
+  "tokenizer_class": "PreTrainedTokenizerFast",
+  "bos_token": "<|endoftext|>",
+  "eos_token": "<|endoftext|>",
+  "clean_up_tokenization_spaces": false
+}
+)";
 
 double learning_rate(const PretrainOptions& options, std::size_t step) {
   const auto at = static_cast<double>(step);
@@ -167,6 +177,9 @@ Result<void> pretrain(const PretrainOptions& options,
     return fail(Errc::io_error,
                 fmt::format("cannot write {}: {}", (options.output / "tokenizer.json").string(),
                             error.message()));
+  if (auto done = write_text_file(options.output / "tokenizer_config.json", tokenizer_settings);
+      !done)
+    return done;
   Run run{options, make_stream(std::move(*documents), *tokenizer,
                                options.config.eos_token_ids.front(), options.seed)};
   if (auto done = run.resume(); !done)

@@ -111,3 +111,7 @@ if has_release(0, 38):
             ).result(),
             says=name,
         )
+
+# The tokenizer comes from where the server says.
+tokenizer = training.get_tokenizer()
+assert tokenizer.decode(tokenizer.encode("naïve 日本")) == "naïve 日本"

@@ -205,6 +205,28 @@ TEST_CASE_METHOD(ServerFixture, "The making of a model that comes again makes on
   CHECK(trainer->log() == Log{"create"});
 }
 
+TEST_CASE_METHOD(ServerFixture, "A session that its client finishes ends with its models",
+                 "[server][session]") {
+  auto api = client();
+  const auto session = api.session();
+  const auto other = api.session();
+  const auto model = api.model(session);
+  const auto stuck = api.submit("optim_step", step(model, 2));
+  const auto finish = [&](const std::string& id, const std::string& body) {
+    return api.post("sessions/" + id + "/finish", body).status;
+  };
+  CHECK(finish(session, R"({"reason":{"type":"tired"}})") == 400);
+  CHECK(finish(session, R"({"reason":"success"})") == 400);
+  CHECK(finish("no-session", R"({"reason":{"type":"success"}})") == 404);
+  CHECK(finish(session, R"({"reason":{"type":"success"},"detail":"done"})") == 200);
+  CHECK(api.failure(RequestType::optim_step, stuck).error.find("finished") != std::string::npos);
+  CHECK(api.post("session_heartbeat", wire::to_json(SessionHeartbeatRequest{session})).status
+        == 404);
+  CHECK(api.post("optim_step", step(model, 1)).status == 404);
+  CHECK(finish(session, R"({"reason":{"type":"errored"}})") == 200); // the first one counts
+  CHECK(api.post("session_heartbeat", wire::to_json(SessionHeartbeatRequest{other})).status == 200);
+}
+
 TEST_CASE_METHOD(ServerFixture, "A silent session ends with its models", "[server][session]") {
   options.limits.session_expiry = 100ms;
   restart();
