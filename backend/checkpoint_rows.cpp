@@ -89,10 +89,11 @@ Result<CheckpointEntry> read_row(std::string_view line, const std::string& where
   auto document = wire::parse_json(line, where, Errc::invalid_argument);
   if (!document)
     return fail(std::move(document.error()));
-  if (!document->IsObject())
+  const Json& row = *document;
+  if (!row.IsObject())
     return bad(where + ": is not a JSON object");
   CheckpointEntry entry;
-  for (const auto& member : document->GetObject()) {
+  for (const auto& member : row.GetObject()) {
     std::string field{wire::text_of(member.name)};
     if (!is_known(field))
       entry.extra.insert_or_assign(std::move(field), wire::dump(member.value));

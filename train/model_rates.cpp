@@ -105,14 +105,15 @@ Result<std::int64_t> hidden_size(std::string_view model) {
 }
 
 Result<std::int64_t> hidden_size_in(std::string_view config_json) {
-  rapidjson::Document json;
-  json.Parse(config_json.data(), config_json.size());
+  rapidjson::Document document;
+  document.Parse(config_json.data(), config_json.size());
+  const rapidjson::Value& json = document;
   const auto size_of = [](const rapidjson::Value& object) -> std::int64_t {
     const auto found = object.FindMember("hidden_size");
     return found != object.MemberEnd() && found->value.IsInt64() ? found->value.GetInt64() : 0;
   };
   std::int64_t size = 0;
-  if (!json.HasParseError() && json.IsObject()) {
+  if (!document.HasParseError() && json.IsObject()) {
     size = size_of(json);
     const auto nested = json.FindMember("text_config");
     if (size <= 0 && nested != json.MemberEnd() && nested->value.IsObject())

@@ -227,12 +227,17 @@ TEST_CASE_METHOD(Fixture, "A save whose path is not told is an error of the serv
 TEST_CASE_METHOD(Fixture, "A submission that is cancelled ends the run at once",
                  "[engine][execution][errors]") {
   client->refused = {{"fb2", Errc::cancelled}};
-  run(Schedule{step_of(1), step_of(1)});
+  run(Schedule{step_of(1), step_of(1), step_of(1)});
   CHECK(client->trace == "fb1 o1 !");
   CHECK(results.empty());
   REQUIRE(failure.has_value());
   CHECK(failure->error.code == Errc::cancelled);
   CHECK(failure->in_flight == 1);
+
+  client = std::make_shared<test::ScriptedClient>();
+  client->refused = {{"sv1", Errc::cancelled}};
+  run(Schedule{snapshot_of("a"), step_of(1)});
+  CHECK(client->trace == "!");
 }
 
 TEST_CASE_METHOD(Fixture, "An endless schedule is drawn no further than it is read",
