@@ -7,8 +7,7 @@ import random
 import sysconfig
 import unicodedata
 
-# First and last letters of blocks that languages use. Marks that Unicode 10 and later added are left
-# out, here and below: the normalizer of the other side is older and does not order them.
+# First and last letters of blocks that languages use.
 SCRIPTS = {
     "Latin": [(0x61, 0x7A), (0xC0, 0x24F), (0x1E00, 0x1EFF)],
     "Greek": [(0x391, 0x3C9), (0x1F00, 0x1FFE)],
@@ -47,9 +46,12 @@ ENDINGS = ["'s", "'S", "'re", "'LL", "'d", "'\u017f", "\u2019s", "n't", "'", "''
 
 
 def assigned(ranges):
-    """Those that Python's Unicode has; later ones depend on the versions of libraries."""
+    """Those that Python's Unicode has; later ones depend on the versions of libraries. Of marks, those
+    of Unicode 3.2: the normalizer of the other side is old and puts newer ones in no order."""
+    old = unicodedata.ucd_3_2_0.combining
     return [chr(c) for first, last in ranges for c in range(first, last + 1)
-            if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
+            if unicodedata.category(chr(c)) not in ("Cn", "Cs")
+            and old(chr(c)) == unicodedata.combining(chr(c))]
 
 
 def word(rng, letters, marks):
