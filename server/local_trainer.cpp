@@ -3,6 +3,7 @@
 
 #include "server/model/adapter.hpp"
 #include "server/model/engine.hpp"
+#include "server/model/sampler.hpp"
 
 #include <utility>
 
@@ -64,7 +65,7 @@ class LocalTrainer : public Trainer {
 public:
   LocalTrainer(std::shared_ptr<const model::BaseModel> base,
                std::shared_ptr<model::ThreadPool> pool)
-      : base_(std::move(base)), pool_(std::move(pool)) {}
+      : base_(std::move(base)), pool_(std::move(pool)), sampler_(base_, pool_) {}
 
   std::string name() const override {
     return base_->name();
@@ -105,8 +106,7 @@ public:
   Result<SampleResponse> sample(const std::shared_ptr<const Snapshot>& weights,
                                 const SampleRequest& request, std::stop_token stop) override {
     const auto* local = dynamic_cast<const LocalSnapshot*>(weights.get());
-    return model::sample(*base_, local != nullptr ? local->weights() : nullptr, request, *pool_,
-                         stop);
+    return sampler_.sample(local != nullptr ? local->weights() : nullptr, request, std::move(stop));
   }
 
 private:
@@ -118,6 +118,7 @@ private:
 
   std::shared_ptr<const model::BaseModel> base_;
   std::shared_ptr<model::ThreadPool> pool_;
+  model::Sampler sampler_;
 };
 
 } // namespace

@@ -2,6 +2,9 @@
 #include "server/model/decoder.hpp"
 
 #include "server/model/kernels.hpp"
+#include "server/model/pass_blocks.hpp"
+#include "server/model/row_products.hpp"
+#include "server/model/thread_pool.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,103 +13,163 @@ namespace tinkaf::model {
 
 namespace {
 
-using kernels::gemm;
-using kernels::Op;
+/// Keys and values that attention reads for one row, from which on rows are shared out.
+constexpr std::size_t worth_sharing = std::size_t{1} << 16;
+
+bool same_adapter(const DecodeRow& a, const DecodeRow& b) {
+  return a.weights.adapter_parameters == b.weights.adapter_parameters;
+}
 
 } // namespace
 
-Decoder::Decoder(const WeightsView& weights, const RopeTable& rope, std::size_t capacity)
-    : weights_(weights), rope_(&rope), capacity_(capacity),
-      keys_values_(weights.config->num_hidden_layers), stream_(weights.config->hidden_size),
-      normed_(weights.config->hidden_size),
-      qkv_(weights.config->query_width() + 2 * weights.config->kv_width()),
-      attended_(weights.config->query_width()), gate_up_(2 * weights.config->intermediate_size),
-      activated_(weights.config->intermediate_size), scores_(capacity),
-      logits_(weights.config->vocab_size), inverses_(weights.config->num_attention_heads) {
-  for (auto& cache : keys_values_)
-    cache.resize(capacity * 2 * weights.config->kv_width());
-}
-
-void Decoder::start(SequencePass& pass) {
-  const auto queries = weights_.config->query_width();
-  const auto width = 2 * weights_.config->kv_width();
-  length_ = pass.length();
-  for (std::size_t n = 0; n < keys_values_.size(); ++n) {
-    const auto rows = pass.queries_keys_values(n);
-    for (std::size_t i = 0; i < length_; ++i)
-      std::copy_n(rows.data() + i * (queries + width) + queries, width,
-                  keys_values_[n].data() + i * width);
+void Decoder::step(std::span<DecodeRow> rows, const RopeTable& rope, ThreadPool* pool) {
+  if (rows.empty())
+    return;
+  rows_ = rows;
+  pool_ = pool;
+  base_ = rows.front().weights;
+  // Rows of one adapter stand together, so that it is read once for them.
+  std::stable_sort(rows.begin(), rows.end(), [](const DecodeRow& a, const DecodeRow& b) {
+    return std::less<>{}(a.weights.adapter_parameters, b.weights.adapter_parameters);
+  });
+  const auto& c = *base_.config;
+  const auto n = rows.size();
+  longest_ = 0;
+  for (const auto& row : rows)
+    longest_ = std::max(longest_, row.memory->length + 1);
+  grow(stream_, n * c.hidden_size);
+  grow(normed_, n * c.hidden_size);
+  grow(inverses_, n * c.num_attention_heads);
+  grow(qkv_, n * (c.query_width() + 2 * c.kv_width()));
+  grow(attended_, n * c.query_width());
+  grow(gate_up_, n * 2 * c.intermediate_size);
+  grow(activated_, n * c.intermediate_size);
+  grow(scores_, n * longest_);
+  grow(logits_, n * c.vocab_size);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto& memory = *rows[i].memory;
+    if (memory.length % KeyValueBlock::tokens == 0)
+      memory.blocks.push_back(std::make_shared<KeyValueBlock>(c));
+    widen(c.hidden_size,
+          base_.matrix(base_.layout->embedding)
+              .at(static_cast<std::size_t>(rows[i].token) * c.hidden_size),
+          stream_.data() + i * c.hidden_size);
   }
-  pass.read_logits(
-      weights_,
-      [this](std::size_t, std::span<float> row) {
-        std::copy(row.begin(), row.end(), logits_.begin());
-      },
-      length_ - 1);
+  read_layers(rope);
+  for (std::size_t i = 0; i < n; ++i) {
+    ++rows[i].memory->length;
+    rows[i].logits->assign(logits_.data() + i * c.vocab_size,
+                           logits_.data() + (i + 1) * c.vocab_size);
+  }
 }
 
-std::span<const float> Decoder::read(std::int32_t token) {
-  const auto& c = *weights_.config;
+void Decoder::read_layers(const RopeTable& rope) {
+  const auto& c = *base_.config;
+  const auto n = rows_.size();
   const auto hidden = c.hidden_size;
-  float unused = 0.0F;
-  widen(hidden,
-        weights_.matrix(weights_.layout->embedding).at(static_cast<std::size_t>(token) * hidden),
-        stream_.data());
-  for (std::size_t n = 0; n < keys_values_.size(); ++n) {
-    const auto& at = weights_.layout->layers[n];
-    kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(), weights_.vector(at.attention_norm),
-                     normed_.data(), &unused);
-    apply(Linear::q, n, at.q, hidden, qkv_.size(), normed_.data(), qkv_.data());
+  const auto inner = c.intermediate_size;
+  const auto qkv = c.query_width() + 2 * c.kv_width();
+  for (std::size_t l = 0; l < c.num_hidden_layers; ++l) {
+    const auto& at = base_.layout->layers[l];
+    kernels::rmsnorm(n, hidden, c.rms_norm_eps, stream_.data(), base_.vector(at.attention_norm),
+                     normed_.data(), inverses_.data());
+    map(Linear::q, l, at.q, hidden, qkv, normed_.data(), qkv_.data(), qkv);
     if (c.qk_norm) {
-      kernels::headnorm(1, c.num_attention_heads, c.head_dim, c.rms_norm_eps,
-                        weights_.vector(at.q_norm), qkv_.data(), 0, inverses_.data());
-      kernels::headnorm(1, c.num_key_value_heads, c.head_dim, c.rms_norm_eps,
-                        weights_.vector(at.k_norm), qkv_.data() + c.query_width(), 0,
+      kernels::headnorm(n, c.num_attention_heads, c.head_dim, c.rms_norm_eps,
+                        base_.vector(at.q_norm), qkv_.data(), qkv, inverses_.data());
+      kernels::headnorm(n, c.num_key_value_heads, c.head_dim, c.rms_norm_eps,
+                        base_.vector(at.k_norm), qkv_.data() + c.query_width(), qkv,
                         inverses_.data());
     }
-    kernels::rope(1, c.num_attention_heads + c.num_key_value_heads, c.head_dim,
-                  rope_->cosines(length_), rope_->sines(length_), 1.0F, qkv_.data(), qkv_.size());
-    attend(n);
-    apply(Linear::o, n, at.o, c.query_width(), hidden, attended_.data(), stream_.data(), true);
-    kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(), weights_.vector(at.mlp_norm),
-                     normed_.data(), &unused);
-    apply(Linear::gate, n, at.gate, hidden, gate_up_.size(), normed_.data(), gate_up_.data());
-    kernels::swiglu(1, c.intermediate_size, gate_up_.data(), gate_up_.data() + c.intermediate_size,
-                    gate_up_.size(), activated_.data());
-    apply(Linear::down, n, at.down, c.intermediate_size, hidden, activated_.data(), stream_.data(),
-          true);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto position = rows_[i].memory->length;
+      float* row = qkv_.data() + i * qkv;
+      kernels::rope(1, c.num_attention_heads + c.num_key_value_heads, c.head_dim,
+                    rope.cosines(position), rope.sines(position), 1.0F, row, qkv);
+      std::copy_n(row + c.query_width(), 2 * c.kv_width(),
+                  rows_[i].memory->blocks.back()->layer(l)
+                      + position % KeyValueBlock::tokens * 2 * c.kv_width());
+    }
+    const auto attend_row = [&](std::size_t i) { attend(l, i, scores_.data() + i * longest_); };
+    if (pool_ != nullptr && n > 1 && longest_ * c.query_width() >= worth_sharing)
+      pool_->run(n, attend_row);
+    else
+      for (std::size_t i = 0; i < n; ++i)
+        attend_row(i);
+    map(Linear::o, l, at.o, c.query_width(), hidden, attended_.data(), stream_.data(), hidden,
+        true);
+    kernels::rmsnorm(n, hidden, c.rms_norm_eps, stream_.data(), base_.vector(at.mlp_norm),
+                     normed_.data(), inverses_.data());
+    map(Linear::gate, l, at.gate, hidden, 2 * inner, normed_.data(), gate_up_.data(), 2 * inner);
+    kernels::swiglu(n, inner, gate_up_.data(), gate_up_.data() + inner, 2 * inner,
+                    activated_.data());
+    map(Linear::down, l, at.down, inner, hidden, activated_.data(), stream_.data(), hidden, true);
   }
-  ++length_;
-  kernels::rmsnorm(1, hidden, c.rms_norm_eps, stream_.data(),
-                   weights_.vector(weights_.layout->final_norm), normed_.data(), &unused);
-  apply(Linear::unembed, 0, weights_.layout->head, hidden, c.vocab_size, normed_.data(),
-        logits_.data());
-  return logits_;
+  kernels::rmsnorm(n, hidden, c.rms_norm_eps, stream_.data(),
+                   base_.vector(base_.layout->final_norm), normed_.data(), inverses_.data());
+  map(Linear::unembed, 0, base_.layout->head, hidden, c.vocab_size, normed_.data(), logits_.data(),
+      c.vocab_size);
 }
 
-void Decoder::apply(Linear first, std::size_t layer, std::size_t offset, std::size_t in,
-                    std::size_t out, const float* x, float* y, bool add) {
-  linear(nullptr, 1, in, out, x, weights_.matrix(offset), y, add);
-  add_adapter(weights_, first, layer, 1, out, x, y, low_rank_);
+void Decoder::map(Linear first, std::size_t layer, std::size_t offset, std::size_t in,
+                  std::size_t out, const float* x, float* y, std::size_t ldy, bool add) {
+  row_products(pool_, rows_.size(), in, out, x, base_.matrix(offset), y, ldy, add);
+  add_adapters(first, layer, in, x, y, ldy);
 }
 
-void Decoder::attend(std::size_t layer) {
-  const auto& c = *weights_.config;
+void Decoder::add_adapters(Linear first, std::size_t layer, std::size_t in, const float* x,
+                           float* y, std::size_t ldy) {
+  for (std::size_t begin = 0; begin < rows_.size();) {
+    auto end = begin + 1;
+    while (end < rows_.size() && same_adapter(rows_[begin], rows_[end]))
+      ++end;
+    const auto count = end - begin;
+    const auto& w = rows_[begin].weights;
+    std::size_t column = 0;
+    for (const auto linear : linears_from(first)) {
+      const auto* l = w.adapter == nullptr ? nullptr : w.adapter->find(linear, layer);
+      if (l == nullptr)
+        break;
+      const auto rank = w.adapter->rank;
+      grow(low_rank_, count * rank);
+      row_products(pool_, count, in, rank, x + begin * in, {w.adapter_parameters + l->a, nullptr},
+                   low_rank_.data(), rank);
+      for (std::size_t i = 0; i < count * rank; ++i)
+        low_rank_[i] *= w.adapter->scale;
+      row_products(pool_, count, rank, l->out, low_rank_.data(),
+                   {w.adapter_parameters + l->b, nullptr}, y + begin * ldy + column, ldy, true);
+      column += l->out;
+    }
+    begin = end;
+  }
+}
+
+void Decoder::attend(std::size_t layer, std::size_t row, float* scores) {
+  const auto& c = *base_.config;
   const auto dim = c.head_dim;
-  const auto width = 2 * c.kv_width();
+  const auto kv = 2 * c.kv_width();
   const auto sharing = c.num_attention_heads / c.num_key_value_heads;
   const float scale = 1.0F / std::sqrt(static_cast<float>(dim));
-  auto& cache = keys_values_[layer];
-  std::copy_n(qkv_.data() + c.query_width(), width, cache.data() + length_ * width);
-  const auto known = length_ + 1;
+  const auto& memory = *rows_[row].memory;
+  const auto known = memory.length + 1;
+  const float* queries = qkv_.data() + row * (c.query_width() + kv);
+  float* out = attended_.data() + row * c.query_width();
   for (std::size_t h = 0; h < c.num_attention_heads; ++h) {
-    const float* keys = cache.data() + h / sharing * dim;
-    const float* values = keys + c.kv_width();
-    gemm(1, known, dim, scale, {qkv_.data() + h * dim, dim}, {keys, width, Op::transposed}, 0.0F,
-         scores_.data(), capacity_);
-    kernels::causal_softmax(1, known, known, scores_.data(), capacity_);
-    gemm(1, dim, known, 1.0F, {scores_.data(), capacity_}, {values, width}, 0.0F,
-         attended_.data() + h * dim, dim);
+    const auto head = h / sharing * dim;
+    for (std::size_t i = 0; i < known; ++i) {
+      const auto& block = *memory.blocks[i / KeyValueBlock::tokens];
+      scores[i] = scale
+                  * kernels::dot(dim, queries + h * dim,
+                                 block.layer(layer) + i % KeyValueBlock::tokens * kv + head);
+    }
+    kernels::causal_softmax(1, known, known, scores, known);
+    std::fill_n(out + h * dim, dim, 0.0F);
+    for (std::size_t i = 0; i < known; ++i) {
+      const auto& block = *memory.blocks[i / KeyValueBlock::tokens];
+      kernels::axpy(dim, scores[i],
+                    block.layer(layer) + i % KeyValueBlock::tokens * kv + c.kv_width() + head,
+                    out + h * dim);
+    }
   }
 }
 

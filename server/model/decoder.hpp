@@ -1,54 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "server/model/key_values.hpp"
 #include "server/model/transformer.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace tinkaf::model {
 
-/// Reads a sequence one token at a time and keeps keys and values of what it has read.
-/// Copying one continues the same sequence in another way. Use by one thread at a time.
+/// One sequence that is to be continued by a token.
+struct DecodeRow {
+  /// All rows of a call have the same base; adapters may differ.
+  WeightsView weights;
+  KeyValues* memory = nullptr;
+  std::int32_t token = 0;
+
+  /// Takes the logits of the token after it, [vocab].
+  std::vector<float>* logits = nullptr;
+};
+
+/// Reads one more token of each of several sequences: the base is read from memory once for all.
+/// A sequence gets the same bits whatever others are beside it and however many threads help.
+/// Working memory of one thread.
 class Decoder {
 public:
-  /// @param capacity most tokens that will be read
-  Decoder(const WeightsView& weights, const RopeTable& rope, std::size_t capacity);
-
-  /// Takes over the sequence of a forward pass, which must have used the same weights.
-  void start(SequencePass& pass);
-
-  /// Reads one more token.
-  /// @returns the logits of the token after it, [vocab]; valid until the next call
-  std::span<const float> read(std::int32_t token);
-
-  /// Logits of the last position, [vocab].
-  std::span<const float> logits() const noexcept {
-    return logits_;
-  }
+  /// @param pool helpers; null for none
+  void step(std::span<DecodeRow> rows, const RopeTable& rope, ThreadPool* pool);
 
 private:
-  void apply(Linear first, std::size_t layer, std::size_t offset, std::size_t in, std::size_t out,
-             const float* x, float* y, bool add = false);
-  void attend(std::size_t layer);
+  void map(Linear first, std::size_t layer, std::size_t offset, std::size_t in, std::size_t out,
+           const float* x, float* y, std::size_t ldy, bool add = false);
+  void add_adapters(Linear first, std::size_t layer, std::size_t in, const float* x, float* y,
+                    std::size_t ldy);
+  void read_layers(const RopeTable& rope);
+  void attend(std::size_t layer, std::size_t row, float* scores);
 
-  WeightsView weights_;
-  const RopeTable* rope_;
-  std::size_t capacity_;
-  std::size_t length_ = 0;
-  std::vector<std::vector<float>> keys_values_; // per layer [capacity, keys + values]
-  std::vector<float> stream_;                   // [hidden]
-  std::vector<float> normed_;                   // [hidden]
-  std::vector<float> qkv_;                      // [q + k + v]
-  std::vector<float> attended_;                 // [q]
-  std::vector<float> gate_up_;                  // [2 * intermediate]
-  std::vector<float> activated_;                // [intermediate]
-  std::vector<float> scores_;                   // [capacity]
-  std::vector<float> logits_;                   // [vocab]
-  std::vector<float> inverses_;                 // [heads]
-  std::vector<float> low_rank_;                 // [rank]
+  std::span<DecodeRow> rows_;
+  ThreadPool* pool_ = nullptr;
+  WeightsView base_;
+  std::size_t longest_ = 0;      // tokens that a row knows, the new one included
+  std::vector<float> stream_;    // [rows, hidden]
+  std::vector<float> normed_;    // [rows, hidden]
+  std::vector<float> inverses_;  // [rows, heads]
+  std::vector<float> qkv_;       // [rows, q + k + v]
+  std::vector<float> attended_;  // [rows, q]
+  std::vector<float> gate_up_;   // [rows, 2 * intermediate]
+  std::vector<float> activated_; // [rows, intermediate]
+  std::vector<float> scores_;    // [rows, longest]
+  std::vector<float> low_rank_;  // [rows, rank]
+  std::vector<float> logits_;    // [rows, vocab]
 };
 
 } // namespace tinkaf::model

@@ -62,12 +62,4 @@ forward_backward(Adapter& adapter, std::span<const Datum> data, LossFn loss_fn,
 ///          weights and moments stay, the gradient is cleared
 [[nodiscard]] Result<OptimStepResponse> optim_step(Adapter& adapter, const AdamParams& params);
 
-/// Draws continuations of a prompt.
-/// @param weights what to sample from; null for the base itself
-/// @returns `Errc::invalid_argument` for a bad request
-[[nodiscard]] Result<SampleResponse> sample(const BaseModel& base,
-                                            const std::shared_ptr<const AdapterWeights>& weights,
-                                            const SampleRequest& request, ThreadPool& pool,
-                                            std::stop_token stop = {});
-
 } // namespace tinkaf::model

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/model/kernels.hpp"
 
+#include "server/model/cpu_dispatch.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include <cblas.h>
-
-// One binary runs on any x86-64 and still uses wide registers where they exist. Sanitizers
-// cannot live with the resolver functions that this needs.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)                                \
-    && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)                             \
-    && !defined(TINKAF_NO_CPU_DISPATCH)
-#define TINKAF_WIDE __attribute__((target_clones("arch=haswell", "default")))
-#else
-#define TINKAF_WIDE
-#endif
-#define TINKAF_INLINE inline __attribute__((always_inline))
 
 namespace tinkaf::model::kernels {
 
@@ -111,6 +102,10 @@ TINKAF_WIDE void widen_bf16(std::size_t n, const std::uint16_t* from, float* to)
 TINKAF_WIDE void axpy(std::size_t n, float a, const float* x, float* y) {
   for (std::size_t i = 0; i < n; ++i)
     y[i] += a * x[i];
+}
+
+TINKAF_WIDE float dot(std::size_t n, const float* x, const float* y) {
+  return lane_sum(n, [=](std::size_t i) { return x[i] * y[i]; });
 }
 
 TINKAF_WIDE double squared_norm(std::size_t n, const float* x) {

@@ -36,6 +36,9 @@ void widen_bf16(std::size_t n, const std::uint16_t* from, float* to);
 /// y[i] += a * x[i].
 void axpy(std::size_t n, float a, const float* x, float* y);
 
+/// Sum of x[i] * y[i].
+float dot(std::size_t n, const float* x, const float* y);
+
 /// Sum of x[i]^2, in double precision.
 double squared_norm(std::size_t n, const float* x);
 

@@ -76,6 +76,29 @@ std::int32_t pick(std::span<const Candidate> from, double point) {
   return from.back().token; // rounding left a little over
 }
 
+Drawn draw(std::span<const float> logits, const SamplingParams& params, double point) {
+  const bool filtered = params.temperature == 0.0 || params.top_k > 0 || params.top_p < 1.0;
+  if (filtered) {
+    const auto token = pick(candidates(logits, params), point);
+    return {token, tempered_logprob(logits, token, params.temperature)};
+  }
+  const double t = params.temperature;
+  const double top = *std::max_element(logits.begin(), logits.end()) / t;
+  double total = 0.0;
+  std::vector<double> running(logits.size());
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    running[i] = total += std::exp(logits[i] / t - top);
+  const auto found = std::upper_bound(running.begin(), running.end(), point * total);
+  // Rounding may leave the point on the end: then it is the last token that has a share.
+  const auto token
+      = found != running.end()
+            ? found - running.begin()
+            : std::lower_bound(running.begin(), running.end(), total) - running.begin();
+  return {
+      static_cast<std::int32_t>(token),
+      static_cast<float>(logits[static_cast<std::size_t>(token)] / t - (top + std::log(total)))};
+}
+
 float tempered_logprob(std::span<const float> logits, std::int32_t token, double temperature) {
   const double t = temperature == 0.0 ? 1.0 : temperature;
   return static_cast<float>(logits[static_cast<std::size_t>(token)] / t - log_total(logits, t));

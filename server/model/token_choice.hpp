@@ -25,6 +25,16 @@ struct Candidate {
 /// Takes the candidate at `point`, uniform in [0, 1), of the cumulative distribution.
 [[nodiscard]] std::int32_t pick(std::span<const Candidate> from, double point);
 
+/// A drawn token and its `tempered_logprob`.
+struct Drawn {
+  std::int32_t token = 0;
+  float logprob = 0.0F;
+};
+
+/// Draws a token from the distribution of `candidates`; `point` is uniform in [0, 1). Without
+/// filters tokens need not be put in order, and the cumulative distribution runs by id.
+[[nodiscard]] Drawn draw(std::span<const float> logits, const SamplingParams& params, double point);
+
 /// Log-probability of a token at the sampling temperature, whatever the filters, in nats. At
 /// temperature 0 it is the one at temperature 1.
 [[nodiscard]] float tempered_logprob(std::span<const float> logits, std::int32_t token,

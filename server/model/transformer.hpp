@@ -108,12 +108,6 @@ public:
     return length_;
   }
 
-  /// Rotated queries and keys, and values, of a layer in the last forward pass.
-  /// Shape: [tokens, q + k + v].
-  std::span<const float> queries_keys_values(std::size_t layer) const noexcept {
-    return layers_[layer].qkv;
-  }
-
   /// Bytes that a pass over one token keeps until the backward pass.
   static std::size_t bytes_per_token(const ModelConfig& config) noexcept;
 

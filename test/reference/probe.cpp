@@ -11,6 +11,7 @@
 #include "server/model/adapter.hpp"
 #include "server/model/engine.hpp"
 #include "server/model/safetensors.hpp"
+#include "server/model/sampler.hpp"
 #include "text/tokenizer.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,8 +114,8 @@ int run_greedy(const char* folder, const char* tokens_file, const char* count) {
   request.prompt = ModelInput::from_ints(read_tokens(tokens_file));
   request.sampling_params.max_tokens = std::stoi(count);
   request.sampling_params.temperature = 0.0;
-  ThreadPool pool{2};
-  const auto response = sample(**base, nullptr, request, pool);
+  Sampler sampler{*base, std::make_shared<ThreadPool>(2)};
+  const auto response = sampler.sample(nullptr, request);
   if (!response)
     return complain(response.error());
   fmt::print("{}\n", fmt::join(response->sequences.at(0).tokens, " "));
