@@ -28,6 +28,7 @@ struct SampleArguments {
   std::optional<std::int64_t> seed;
   double temperature = 1.0;
   bool chat = false;
+  std::string renderer;
   bool json = false;
 };
 
@@ -76,7 +77,10 @@ Result<void> draw(const SampleArguments& arguments, const StopSignals& signals) 
   auto tokenizer = connection->tokenizer(*model);
   if (!tokenizer)
     return fail(tokenizer.error());
-  const auto renderer = train::Renderer{std::move(*tokenizer)};
+  const auto chat = train::choose_chat_template(arguments.renderer, *model);
+  if (!chat)
+    return fail(chat.error());
+  const auto renderer = train::Renderer{std::move(*tokenizer), *chat};
   auto prompt = prompt_tokens(arguments, renderer);
   if (!prompt)
     return fail(prompt.error());
@@ -123,6 +127,11 @@ void add_sample(CLI::App& parent, Command& run) {
   command->add_option("--seed", arguments->seed, "Same seed, same text [drawn by the service]")
       ->check(whole_number(0));
   command->add_flag("--chat", arguments->chat, "Take the prompt for a message of a user");
+  command
+      ->add_option("--renderer", arguments->renderer,
+                   "How chats look to the model: chatml, llama3, qwen3, "
+                   "qwen3_disable_thinking or qwen3_instruct [by the model's name]")
+      ->check(one_of({"chatml", "llama3", "qwen3", "qwen3_disable_thinking", "qwen3_instruct"}));
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([&run, arguments] {
     run = [arguments](const StopSignals& signals) {

@@ -17,10 +17,11 @@ namespace tinkaf::cli {
 
 namespace {
 
-std::string config_json(const SftJob& job, const std::string& model) {
+std::string config_json(const SftJob& job, const std::string& model, train::ChatTemplate chat) {
   auto json = train::JsonWriter{};
   json.add("model", model);
   json.add("data", job.data.string());
+  json.add("renderer", to_string(chat));
   json.add("steps", static_cast<std::int64_t>(job.settings.steps));
   json.add("batch_size", static_cast<std::int64_t>(job.settings.batch_size));
   json.add("lora_rank", std::int64_t{job.lora_rank});
@@ -32,20 +33,24 @@ std::string config_json(const SftJob& job, const std::string& model) {
 }
 
 /// What tells a job from others: all that its results depend on.
-Result<JobIdentity> identity_of(const SftJob& job, const std::string& model) {
+Result<JobIdentity> identity_of(const SftJob& job, const std::string& model,
+                                train::ChatTemplate chat) {
   auto stream = std::ifstream{job.data, std::ios::binary};
   const auto data = std::string{std::istreambuf_iterator<char>{stream}, {}};
   if (!stream.good() && !stream.eof())
     return fail(Errc::io_error, fmt::format("cannot read {}", job.data.string()));
-  return JobIdentity{{"--model", model},
-                     {"the content of --data", "digest " + server::digest_of(data)},
-                     {"--steps", std::to_string(job.settings.steps)},
-                     {"--batch", std::to_string(job.settings.batch_size)},
-                     {"--lora-rank", std::to_string(job.lora_rank)},
-                     {"--lr", fmt::format("{}", job.settings.adam.learning_rate)},
-                     {"--lr-schedule", to_string(job.settings.schedule)},
-                     {"--seed", std::to_string(job.settings.seed)},
-                     {"--save-every", std::to_string(job.settings.save_every)}};
+  auto identity = JobIdentity{{"--model", model},
+                              {"the content of --data", "digest " + server::digest_of(data)},
+                              {"--steps", std::to_string(job.settings.steps)},
+                              {"--batch", std::to_string(job.settings.batch_size)},
+                              {"--lora-rank", std::to_string(job.lora_rank)},
+                              {"--lr", fmt::format("{}", job.settings.adam.learning_rate)},
+                              {"--lr-schedule", to_string(job.settings.schedule)},
+                              {"--seed", std::to_string(job.settings.seed)},
+                              {"--save-every", std::to_string(job.settings.save_every)}};
+  if (chat != train::ChatTemplate::chatml)
+    identity.push_back({"--renderer", to_string(chat)});
+  return identity;
 }
 
 } // namespace
@@ -59,7 +64,10 @@ Result<SftJobResult> run_job(const SftJob& job, const std::vector<train::DataRow
   auto tokenizer = connection.tokenizer(*model);
   if (!tokenizer)
     return fail(tokenizer.error());
-  const auto renderer = train::Renderer{std::move(*tokenizer)};
+  const auto chat = train::choose_chat_template(job.renderer, *model);
+  if (!chat)
+    return fail(chat.error());
+  const auto renderer = train::Renderer{std::move(*tokenizer), *chat};
   const auto name = job.data.string();
   const auto examples = train::render_all(renderer, rows, name);
   if (!examples)
@@ -68,18 +76,20 @@ Result<SftJobResult> run_job(const SftJob& job, const std::vector<train::DataRow
     if (auto fit = train::check_lengths(*examples, *limit, name); !fit)
       return fail(fit.error());
 
-  auto identity = identity_of(job, *model);
+  auto identity = identity_of(job, *model, *chat);
   if (!identity)
     return fail(identity.error());
   auto folder = train::RunFolder::open(job.out, *identity);
   if (!folder)
     return fail(folder.error());
-  if (auto written = folder->write_config(config_json(job, *model)); !written)
+  if (auto written = folder->write_config(config_json(job, *model, *chat)); !written)
     return fail(written.error());
 
-  auto durable = train::DurableSft{
-      .model = {.base_model = *model, .lora_config = {.rank = job.lora_rank}, .user_metadata = {}},
-      .settings = job.settings};
+  auto durable
+      = train::DurableSft{.model = {.base_model = *model,
+                                    .lora_config = {.rank = job.lora_rank},
+                                    .user_metadata = {{"renderer_name", to_string(*chat)}}},
+                          .settings = job.settings};
   durable.model.lora_config.seed = static_cast<std::int64_t>(job.settings.seed);
   auto result = SftJobResult{};
   result.steps_before = folder->headlines().size();

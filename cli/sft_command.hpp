@@ -20,6 +20,9 @@ struct SftJob {
   std::filesystem::path data;
   std::filesystem::path out;
   std::int32_t lora_rank = 32;
+
+  /// How chats look to the model; by the model's name if empty.
+  std::string renderer;
   train::RunSettings settings;
 };
 

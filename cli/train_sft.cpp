@@ -129,6 +129,11 @@ void add_train(CLI::App& parent, Command& run) {
   command->add_option("--lr-schedule", arguments->schedule, "constant, linear or cosine")
       ->check(one_of({"constant", "linear", "cosine"}))
       ->capture_default_str();
+  command
+      ->add_option("--renderer", job.renderer,
+                   "How chats look to the model: chatml, llama3, qwen3, "
+                   "qwen3_disable_thinking or qwen3_instruct [by the model's name]")
+      ->check(one_of({"chatml", "llama3", "qwen3", "qwen3_disable_thinking", "qwen3_instruct"}));
   command->add_option("--batch", job.settings.batch_size, "Rows in a batch")
       ->check(whole_number(1))
       ->capture_default_str();

@@ -205,6 +205,12 @@ Result<ChatTemplate> recommended_chat_template(std::string_view model) {
               fmt::format("the chat template of model `{}` is not known here; name one", model));
 }
 
+Result<ChatTemplate> choose_chat_template(std::string_view name, std::string_view model) {
+  if (!name.empty())
+    return parse_chat_template(name);
+  return recommended_chat_template(model).value_or(ChatTemplate::chatml);
+}
+
 std::string_view end_of_message(ChatTemplate chat) noexcept {
   return chat == ChatTemplate::llama3 ? "<|eot_id|>" : "<|im_end|>";
 }

@@ -45,6 +45,11 @@ enum class ChatTemplate : std::uint8_t {
 /// @returns `Errc::not_found` for a model of no family that is known here
 [[nodiscard]] Result<ChatTemplate> recommended_chat_template(std::string_view model);
 
+/// The format of that name; without one that of the model, and chatml where it is not known.
+/// @returns as `parse_chat_template`
+[[nodiscard]] Result<ChatTemplate> choose_chat_template(std::string_view name,
+                                                        std::string_view model);
+
 /// Which answers are learned.
 enum class TrainOn : std::uint8_t { all_assistant_messages, last_assistant_message };
 

@@ -45,6 +45,8 @@ TEST_CASE_METHOD(CliFixture, "A value that is not allowed is told with its optio
   check({"train", "sft", "--lr-schedule", "linearr"},
         "--lr-schedule must be one of: constant, linear, cosine, but is `linearr`");
   check({"train", "sft", "--steps", "0"}, "--steps must be a whole number of at least 1");
+  check({"train", "sft", "--renderer", "qwen4"},
+        "--renderer must be one of: chatml, llama3, qwen3");
 }
 
 TEST_CASE_METHOD(CliFixture, "A model that is not there, or has no name, is told", "[cli]") {
@@ -106,6 +108,15 @@ TEST_CASE_METHOD(CliFixture, "A row longer than the model's context is named", "
              "{\"prompt\":\"" + std::string(100'000, 'q') + "\",\"completion\":\"b\"}\n");
   check_one_line(run(local(train("run"))), "data.jsonl:1: the row has ");
   CHECK_FALSE(std::filesystem::exists(folder.path() / "run"));
+}
+
+TEST_CASE_METHOD(CliFixture, "Chats in a format that the model has no tokens for are refused",
+                 "[cli]") {
+  write_text(folder.path() / "data.jsonl",
+             R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]})"
+             "\n");
+  check_one_line(run(local(with(train("run"), {"--renderer", "llama3"}))),
+                 "data.jsonl:1: chat messages need the token <|begin_of_text|>");
 }
 
 TEST_CASE_METHOD(CliFixture, "An unknown model is told with those that exist", "[cli]") {

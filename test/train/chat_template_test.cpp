@@ -134,6 +134,10 @@ TEST_CASE("Models have the format of their family", "[train][chat_template]") {
   CHECK(recommended_chat_template("Qwen/Qwen3-4B-Instruct-2507") == ChatTemplate::qwen3_instruct);
   CHECK(recommended_chat_template("tinkaf/tiny") == ChatTemplate::chatml);
   CHECK(recommended_chat_template("openai/gpt-oss-20b").error().code == Errc::not_found);
+  CHECK(choose_chat_template("", "Qwen/Qwen3-8B") == ChatTemplate::qwen3);
+  CHECK(choose_chat_template("", "mine") == ChatTemplate::chatml);
+  CHECK(choose_chat_template("llama3", "Qwen/Qwen3-8B") == ChatTemplate::llama3);
+  CHECK_FALSE(choose_chat_template("qwen4", "Qwen/Qwen3-8B").has_value());
 }
 
 TEST_CASE("A renderer cuts a conversation of any format into tokens", "[train][render]") {
