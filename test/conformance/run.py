@@ -20,7 +20,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-NOT_PROGRAMS = {"run", "common"}
+NOT_PROGRAMS = {"run", "common", "peer"}
 CANNOT_RUN = 77  # as in common.py
 NOT_INSTALLED = 75
 RELEASES = ["0.25.0", "newest"]
