@@ -38,7 +38,7 @@ public:
 
   Result<RunOutcome> run() {
     if (auto resumed = resume(); !resumed)
-      return fail(std::move(resumed.error()));
+      return end_early(std::move(resumed.error()));
     while (next_step_ < settings_.steps && !patience_.stop_requested()) {
       if (auto submitted = submit_step(); !submitted)
         return end_early(std::move(submitted.error()));
@@ -58,26 +58,30 @@ public:
   }
 
 private:
-  /// Takes up where the folder says.
+  /// Takes up where the folder says: what an earlier process has submitted, and is not settled, is
+  /// asked for again, each in its place. Where that process was stopped, saves stand behind steps;
+  /// how many operations a step is shows only once it is settled, so they come one by one.
   Result<void> resume() {
     next_step_ = folder_.headlines().size();
-    if (next_step_ == 0)
-      return {};
     if (!folder_.checkpoints().empty())
       saved_step_ = folder_.checkpoints().back().batch;
-    if (next_step_ == settings_.steps || is_saved())
-      return {};
-    if (is_due(next_step_)) {
-      submit_save(false);
-      return {};
+    auto attach = folder_.journal()->attach();
+    const auto first_new = attach ? attach->next_seq_id : 0;
+    while (attach) {
+      const auto left = !attach->open.empty() && attach->open.front().front().seq_id < first_new;
+      const auto saves = left && attach->open.front().front().type == RequestType::save_weights;
+      if (next_step_ > 0 && !is_saved() && (saves || is_due(next_step_)))
+        submit_save(!is_due(next_step_));
+      else if (!left || next_step_ == settings_.steps)
+        return {};
+      else if (auto submitted = submit_step(); !submitted)
+        return submitted;
+      while (!open_.empty())
+        if (auto done = finish_oldest(); !done)
+          return done;
+      attach = folder_.journal()->attach();
     }
-    // A run that was stopped here may have ended while it saved.
-    const auto attach = folder_.journal()->attach();
-    if (!attach)
-      return fail(attach.error());
-    if (!attach->open.empty() && attach->open.front().front().type == RequestType::save_weights)
-      submit_save(true);
-    return {};
+    return fail(std::move(attach.error()));
   }
 
   [[nodiscard]] bool is_due(std::size_t step) const {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 using namespace tinkaf;
@@ -32,6 +34,7 @@ struct DurableFixture {
                          const std::function<void(const StepRow&)>& also = {}) {
     auto folder = RunFolder::open(temp.path() / name, {{"--job", "one"}});
     REQUIRE(folder);
+    journal = folder->journal().get();
     seen.clear();
     return run_durable_sft(
         [this](const std::optional<SessionRecord>& record) -> Result<Service> {
@@ -57,7 +60,7 @@ struct DurableFixture {
           const auto lock = std::lock_guard{mutex};
           notices += notice.text + '\n';
         },
-        {});
+        stop.get_token());
   }
 
   void crash(const char* name, std::size_t at) {
@@ -86,6 +89,18 @@ struct DurableFixture {
         REQUIRE(rest->delete_checkpoint_from_tinker_path(row.state_path).get());
   }
 
+  /// Waits until the present run has an operation of that type under way.
+  void wait_for_note(RequestType type) const {
+    while (true) {
+      const auto attach = journal->attach();
+      REQUIRE(attach);
+      for (const auto& turn : attach->open)
+        if (turn.front().type == type)
+          return;
+      std::this_thread::yield();
+    }
+  }
+
   [[nodiscard]] bool told(const std::string& text) {
     const auto lock = std::lock_guard{mutex};
     return notices.find(text) != std::string::npos;
@@ -95,6 +110,8 @@ struct DurableFixture {
   test::TempFolder temp;
   std::vector<Example> examples = test::make_examples();
   DurableSft job;
+  std::stop_source stop;
+  JobJournal* journal = nullptr; // of the present run
   bool session_gone = false;
   int new_sessions = 0;
   int resumed_sessions = 0;
@@ -196,4 +213,52 @@ TEST_CASE_METHOD(DurableFixture, "A job whose model is unloaded under it goes ba
   CHECK(new_sessions == 2);
   CHECK(told("going back to a checkpoint"));
   CHECK(metrics("run") == wanted);
+}
+
+TEST_CASE_METHOD(
+    DurableFixture,
+    "A job that breaks off while it stops, its save noted behind steps under way, goes "
+    "on in its session",
+    "[train][durable]") {
+  job.settings.save_every = 0;
+  job.settings.submit_ahead = 2;
+  const auto wanted = untroubled();
+  CHECK_THROWS_AS(run("run", 3,
+                      [&](const MetricsRow& row) {
+                        if (row.step == 2)
+                          stop.request_stop();
+                        if (row.step == 3)
+                          wait_for_note(RequestType::save_weights);
+                      }),
+                  Crash);
+  stop = {};
+  const auto outcome = run("run");
+  REQUIRE(outcome);
+  CHECK(seen == std::vector<std::size_t>{4, 5, 6, 7});
+  CHECK(resumed_sessions == 1);
+  CHECK(metrics("run") == wanted);
+  CHECK(notices.empty());
+}
+
+TEST_CASE_METHOD(DurableFixture,
+                 "A job that is stopped at once finishes what an earlier process has submitted",
+                 "[train][durable]") {
+  const auto wanted = untroubled();
+  CHECK_THROWS_AS(run("run", 2,
+                      [&](const MetricsRow& row) {
+                        if (row.step == 2)
+                          wait_for_note(RequestType::optim_step);
+                      }),
+                  Crash);
+  stop.request_stop();
+  const auto stopped = run("run");
+  INFO((stopped ? std::string{} : stopped.error().message));
+  REQUIRE(stopped);
+  CHECK(stopped->stopped);
+  CHECK(seen == std::vector<std::size_t>{3});
+  stop = {};
+  REQUIRE(run("run"));
+  CHECK(new_sessions == 1);
+  CHECK(metrics("run") == wanted);
+  CHECK(notices.empty());
 }
