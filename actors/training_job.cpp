@@ -30,13 +30,16 @@ Result<JobEnd> call(const JobFn& function, const JobRun& run) {
 
 TrainingJobState::~TrainingJobState() {
   stop.request_stop();
+  if (!started && thread_ended)
+    thread_ended();
 }
 
 caf::typed_response_promise<JobEnd> TrainingJobState::run() {
   answer = owe<JobEnd>(self);
+  started = true;
   auto promise = answer->promise();
   // The thread must not keep the actor, which waits for it.
-  auto started = threads->run([weak = caf::actor_cast<caf::weak_actor_ptr>(self),
+  auto thread = threads->run([weak = caf::actor_cast<caf::weak_actor_ptr>(self),
                                function = std::move(function), report = report,
                                ended = thread_ended, token = stop.get_token()]() mutable {
     auto outcome = std::make_shared<Result<JobEnd>>(call(function, {token, report}));
@@ -45,8 +48,8 @@ caf::typed_response_promise<JobEnd> TrainingJobState::run() {
       caf::anon_send(caf::actor_cast<TrainingJobActor>(strong), atom::ended_v, outcome);
     ended();
   });
-  if (!started) {
-    answer->fail(std::move(started.error()));
+  if (!thread) {
+    answer->fail(std::move(thread.error()));
     thread_ended();
   }
   return promise;

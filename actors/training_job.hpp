@@ -32,6 +32,7 @@ struct TrainingJobState {
   std::shared_ptr<LossThreads> threads;
   std::function<void(const JobProgress&)> report;
   std::function<void()> thread_ended;
+  bool started = false;
   std::stop_source stop;
   std::optional<Owed<JobEnd>> answer;
 
@@ -40,8 +41,7 @@ struct TrainingJobState {
 
 /// @param report is told how far the function is, on its thread
 /// @param thread_ended called on that thread when the function has returned, whether the actor
-/// still
-///   lives or not
+///   still lives or not; by the actor's end if the function was never called
 TrainingJobActor::behavior_type
 training_job(TrainingJobActor::stateful_pointer<TrainingJobState> self, JobFn function,
              std::shared_ptr<LossThreads> threads, std::function<void(const JobProgress&)> report,

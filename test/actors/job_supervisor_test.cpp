@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace tinkaf;
@@ -219,6 +220,25 @@ TEST_CASE_METHOD(JobsFixture, "So many jobs run at a time, the others in their o
   CHECK(started == std::vector<std::string>{"c", "a", "b", "d"});
   for (const auto& status : statuses(jobs))
     CHECK(status.state == JobState::finished);
+}
+
+TEST_CASE_METHOD(JobsFixture, "A job whose actor is killed before it begins is started again",
+                 "[actors][jobs]") {
+  auto jobs = supervisor();
+  auto spec = job("a");
+  auto kinds = std::vector<std::string>{};
+  spec.restarts.on_start = [&](std::string_view kind, const std::function<void()>& break_it) {
+    kinds.emplace_back(kind);
+    if (kinds.size() == 1)
+      break_it();
+  };
+  add(jobs, std::move(spec));
+  CHECK(threads->jobs.empty());
+  CHECK(state(jobs) == JobState::restarting);
+  pass(std::chrono::milliseconds{100});
+  run_function();
+  CHECK(state(jobs) == JobState::finished);
+  CHECK(kinds == std::vector<std::string>(2, "tinkaf.training-job"));
 }
 
 TEST_CASE_METHOD(JobsFixture,
