@@ -24,7 +24,9 @@ Result<DownloadedCheckpoint> run(caf::actor_system& system, DownloadCheckpoint r
                  [&](const caf::error& error) { url = fail(from_caf(error)); });
     return url;
   };
-  ArchiveDownloadOptions options{.retry = settings.retry, .progress = request.progress};
+  ArchiveDownloadOptions options{.retry = settings.retry,
+                                 .stall_timeout = settings.stall_timeout,
+                                 .progress = request.progress};
   return download_checkpoint(**client, source, request, options, {}, settings.stop);
 }
 

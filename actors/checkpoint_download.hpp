@@ -7,6 +7,7 @@
 
 #include <caf/typed_event_based_actor.hpp>
 
+#include <chrono>
 #include <stop_token>
 
 namespace tinkaf {
@@ -26,6 +27,10 @@ struct CheckpointDownloadSettings {
   HttpClientOptions http;
 
   RetryPolicy retry;
+
+  /// A try ends where nothing has come for this long.
+  std::chrono::seconds stall_timeout{60};
+
   std::stop_token stop;
 };
 

@@ -195,8 +195,13 @@ RestClientState::download(DownloadCheckpoint request) {
     return answer.promise();
   }
   auto worker = self->spawn<caf::detached>(
-      checkpoint_download, CheckpointDownloadSettings{RestClientActor{self}, settings.downloads,
-                                                      settings.retry, stop_downloads.get_token()});
+      checkpoint_download,
+      CheckpointDownloadSettings{
+          .rest = RestClientActor{self},
+          .http = settings.downloads,
+          .retry = settings.retry,
+          .stall_timeout = std::chrono::ceil<std::chrono::seconds>(settings.request_timeout),
+          .stop = stop_downloads.get_token()});
   self->request(worker, caf::infinite, std::move(request))
       .then([answer](DownloadedCheckpoint& done) { answer.deliver(std::move(done)); },
             [answer](const caf::error& error) { answer.fail(from_caf(error)); });
