@@ -434,6 +434,26 @@ TEST_CASE_METHOD(Fixture, "Heartbeats go on while a client is stuck and after HT
   CHECK_FALSE(stuck->has_value());
 }
 
+TEST_CASE_METHOD(Fixture, "Heartbeats go on while a checkpoint is restored",
+                 "[actors][supervision][heartbeat]") {
+  open_session();
+  auto restored = ask<TrainingClientActor>(
+      session_actor, CreateTrainingClientFromState{"tinker://r/weights/c", true, {}});
+  run();
+  REQUIRE(
+      transport->answer("/api/v1/weights_info",
+                        test::json(200, R"({"base_model":"tiny","is_lora":true,"lora_rank":4})")));
+  run();
+  accept(Endpoint::load_weights, "load"); // its result takes its time
+  for (std::size_t beats = 1; beats <= 6; ++beats) {
+    pass(10s);
+    CHECK(sent_to(Endpoint::session_heartbeat).size() == beats);
+  }
+  CHECK_FALSE(restored->has_value());
+  finish("load", R"({"path":"tinker://r/weights/c"})");
+  CHECK(came(restored));
+}
+
 TEST_CASE_METHOD(Fixture, "A session ends when its HTTP actor breaks too often, and tells everyone",
                  "[actors][supervision][http]") {
   auto client = open();

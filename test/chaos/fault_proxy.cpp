@@ -123,6 +123,8 @@ private:
   /// The server's answer; nothing if the server or the client is gone.
   std::optional<RawMessage> ask_server(const RawMessage& request) {
     const auto port = proxy_.server_.load();
+    if (port == 0)
+      note(request, {});
     const int server = port == 0 ? -1 : connect_to_loopback(port);
     if (server < 0)
       return std::nullopt;

@@ -18,7 +18,7 @@
 
 namespace tinkaf::test {
 
-/// A request that the server has answered, as a proxy saw it.
+/// A request that the server has answered, or that found none, as a proxy saw it.
 struct Exchange {
   /// Counts the requests of the proxy, from 0.
   std::uint64_t request = 0;
@@ -27,12 +27,14 @@ struct Exchange {
   std::string target;
 
   std::string body;
+
+  /// 0 if the request has reached no server.
   int status = 0;
   std::string answer;
 };
 
-/// Called for each exchange with the server, also if its answer never reaches the client; on any
-/// thread of the proxy, one call at a time.
+/// Called for each exchange with the server, also if its answer never reaches the client, and for
+/// each request while there is no server; on any thread of the proxy, one call at a time.
 using OnExchange = std::function<void(const Exchange&)>;
 
 /// Stands between an HTTP/1.1 client and a server of this machine and lets go wrong what a plan

@@ -2,11 +2,13 @@
 #include "test/chaos/evidence.hpp"
 #include "test/cli/cli_fixture.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <signal.h>
@@ -72,7 +74,8 @@ struct CrashFixture : CliFixture {
 };
 
 bool is_call(const Exchange& exchange, const Moment& moment) {
-  return exchange.target.ends_with(std::string{"/"} + moment.call) && exchange.status < 300;
+  return exchange.target.ends_with(std::string{"/"} + moment.call) && exchange.status >= 200
+         && exchange.status < 300;
 }
 
 /// Models that a run's checkpoints are of.
@@ -119,35 +122,54 @@ TEST_CASE_METHOD(CrashFixture,
 }
 
 TEST_CASE_METHOD(CrashFixture,
-                 "A run killed with numbers noted whose requests never arrived sends them then",
+                 "A run killed with a number noted whose request never arrived sends it then",
                  "[cli][end-to-end][crash]") {
-  // Behind the answer to this call nothing gets through.
-  const auto moment = GENERATE(Moment{"create_model", 1}, Moment{"forward_backward", 3},
-                               Moment{"optim_step", 2}, Moment{"save_weights", 1});
+  // Behind the answer to this call nothing gets through, and this operation is the first that wants
+  // to.
+  const auto [moment, held_call, held_number] = GENERATE(table<Moment, const char*, const char*>({
+      {Moment{"forward_backward", 1}, "optim_step", "2"},
+      {Moment{"optim_step", 2}, "save_weights", "5"},
+      {Moment{"forward_backward", 3}, "optim_step", "7"},
+      {Moment{"save_weights", 3}, "save_weights_for_sampler", "16"},
+  }));
   CAPTURE(moment.call, moment.count);
   auto watch = OperationWatch{};
-  auto cut = std::promise<std::uint64_t>{};
-  auto left = std::atomic<int>{moment.count};
+  auto held = std::promise<Exchange>{};
+  auto to_hold = held.get_future();
+  auto is_held = false;
+  auto arrived = std::vector<Exchange>{};
+  auto left = moment.count;
   FaultProxy* the_proxy = nullptr;
-  auto proxy = FaultProxy{{}, [&](const Exchange& exchange) {
+  auto proxy = FaultProxy{{}, [&, when = moment](const Exchange& exchange) {
                             watch.note(exchange);
-                            if (!is_call(exchange, moment) || --left != 0)
-                              return;
-                            the_proxy->set_server(0);
-                            cut.set_value(exchange.request);
+                            const auto numbered = !json_field(exchange.body, "seq_id").empty();
+                            if (exchange.status == 0 && numbered && !std::exchange(is_held, true))
+                              held.set_value(exchange);
+                            if (exchange.status == 200 && numbered)
+                              arrived.push_back(exchange);
+                            if (is_call(exchange, when) && --left == 0)
+                              the_proxy->set_server(0);
                           }};
   the_proxy = &proxy;
   proxy.set_server(port());
   {
     auto process = Process{start(command("run", proxy.url()), key)};
-    const auto last = cut.get_future().get();
-    // Some of those that come now are the next operation and its repetitions.
-    REQUIRE(proxy.wait_for_requests(last + 6, std::chrono::seconds{30}));
+    REQUIRE(to_hold.wait_for(std::chrono::seconds{30}) == std::future_status::ready);
     process.send(SIGKILL);
     REQUIRE(process.wait().code == 128 + SIGKILL);
   }
+  const auto lost = to_hold.get();
+  CHECK(lost.target == std::string{"POST /api/v1/"} + held_call);
+  CHECK(json_field(lost.body, "seq_id") == held_number);
+  const auto sent_again = [&] {
+    return std::count_if(arrived.begin(), arrived.end(), [&](const Exchange& exchange) {
+      return exchange.target == lost.target && exchange.body == lost.body;
+    });
+  };
+  CHECK(sent_again() == 0);
   proxy.set_server(port());
   goes_on("run", proxy, watch);
+  CHECK(sent_again() == 1);
   CHECK(models_of(read_text(folder.path() / "run" / "checkpoints.jsonl")) == 1);
 }
 
