@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/chaos/child.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
@@ -25,6 +28,20 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     result.push_back(text.data());
   result.push_back(nullptr);
   return result;
+}
+
+/// A field of what the system tells of a process; empty if it is gone.
+std::string status_of(pid_t process, const std::string& field) {
+  auto file = std::ifstream{std::filesystem::path{"/proc"} / std::to_string(process) / "status"};
+  for (auto line = std::string{}; std::getline(file, line);)
+    if (line.starts_with(field + ":"))
+      return line.substr(field.size() + 1);
+  return {};
+}
+
+bool is_pending(pid_t process, int signal) {
+  const auto mask = std::strtoull(status_of(process, "ShdPnd").c_str(), nullptr, 16);
+  return (mask >> static_cast<unsigned>(signal - 1) & 1U) != 0;
 }
 
 bool ready(int descriptor, std::chrono::milliseconds limit) {
@@ -82,8 +99,12 @@ std::string Child::read_line(std::chrono::milliseconds limit) {
 }
 
 void Child::interrupt() const {
-  if (!code_)
-    ::kill(pid_, SIGINT);
+  if (code_)
+    return;
+  ::kill(pid_, SIGINT);
+  // The dead keep what they were not given.
+  while (is_pending(pid_, SIGINT) && !ready(process_, std::chrono::milliseconds{1})) {
+  }
 }
 
 void Child::kill() {
@@ -114,12 +135,23 @@ Child::Descriptors Child::descriptors() const {
   return found;
 }
 
+std::string Child::threads() const {
+  auto text = std::string{};
+  auto failed = std::error_code{};
+  const auto folder = std::filesystem::path{"/proc"} / std::to_string(pid_) / "task";
+  for (const auto& entry : std::filesystem::directory_iterator{folder, failed}) {
+    auto stat = std::string{};
+    auto place = std::string{};
+    std::getline(std::ifstream{entry.path() / "stat"} >> std::ws, stat);
+    std::getline(std::ifstream{entry.path() / "wchan"} >> std::ws, place);
+    if (const auto name = stat.rfind(')'); name + 2 < stat.size())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", stat[name + 2], place);
+  }
+  return text;
+}
+
 std::size_t Child::memory() const {
-  auto file = std::ifstream{std::filesystem::path{"/proc"} / std::to_string(pid_) / "status"};
-  for (auto line = std::string{}; std::getline(file, line);)
-    if (line.starts_with("VmRSS:"))
-      return std::stoul(line.substr(6));
-  return 0;
+  return std::strtoull(status_of(pid_, "VmRSS").c_str(), nullptr, 10);
 }
 
 } // namespace tinkaf::test

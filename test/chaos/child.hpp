@@ -38,7 +38,7 @@ public:
   /// The next line of the output; empty at its end, or when `limit` is over.
   [[nodiscard]] std::string read_line(std::chrono::milliseconds limit);
 
-  /// ^C.
+  /// ^C. Returns once the program has been given it: a second one before that would be lost.
   void interrupt() const;
 
   /// kill -9, and waits for the end.
@@ -54,6 +54,10 @@ public:
   };
 
   [[nodiscard]] Descriptors descriptors() const;
+
+  /// What each of its threads does: the system's letter for its state, and where in the kernel it
+  /// waits.
+  [[nodiscard]] std::string threads() const;
 
   /// Memory that it has, in KiB.
   [[nodiscard]] std::size_t memory() const;

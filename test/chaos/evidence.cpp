@@ -104,10 +104,14 @@ void OperationWatch::note(const Exchange& exchange) {
   const auto number = json_field(exchange.body, "seq_id");
   const auto model = json_field(exchange.body, "model_id");
   const auto id = json_field(exchange.answer, "request_id");
-  if (exchange.status != 200 || number.empty() || model.empty() || id.empty())
+  // A body that is no JSON has both in it too, and is the same when it is sent again.
+  const auto binary = !exchange.body.starts_with('{');
+  if (exchange.status != 200 || id.empty() || (!binary && (number.empty() || model.empty())))
     return;
+  auto name = binary ? fmt::format("{} {}", exchange.target, exchange.body)
+                     : fmt::format("{} {} {}", exchange.target, model, number);
   const auto lock = std::lock_guard{mutex_};
-  ids_[fmt::format("{} {} {}", exchange.target, model, number)].insert(id);
+  ids_[std::move(name)].insert(id);
 }
 
 std::size_t OperationWatch::doubled() const {

@@ -39,6 +39,17 @@ TEST_CASE("An operation with two request ids was taken twice", "[chaos]") {
   CHECK(watch.doubled() == 1);
 }
 
+TEST_CASE("An operation that is sent as bytes is known by them", "[chaos]") {
+  auto watch = OperationWatch{};
+  watch.note(optim_step("\x0a\x02", R"({"request_id":"a"})"));
+  watch.note(optim_step("\x0a\x02", R"({"request_id":"a"})"));
+  watch.note(optim_step("\x0a\x03", R"({"request_id":"b"})"));
+  CHECK(watch.accepted() == 2);
+  CHECK(watch.doubled() == 0);
+  watch.note(optim_step("\x0a\x02", R"({"request_id":"c"})"));
+  CHECK(watch.doubled() == 1);
+}
+
 TEST_CASE("A result that is told in two ways counts, one that is not there yet does not",
           "[chaos]") {
   auto watch = OperationWatch{};

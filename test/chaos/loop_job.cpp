@@ -307,10 +307,10 @@ JobIdentity identity_of(const LoopSettings& settings) {
 JobFn loop_job(LoopSettings settings) {
   return [settings = std::make_shared<const LoopSettings>(std::move(settings))](
              const JobRun& given) -> Result<JobEnd> {
-    auto folder = train::RunFolder::open(settings->folder, identity_of(*settings));
-    if (!folder)
-      return fail(std::move(folder.error()));
-    auto end = Loop{*settings, given, std::move(*folder)}.run();
+    auto end = train::RunFolder::open(settings->folder, identity_of(*settings))
+                   .and_then([&](train::RunFolder&& folder) {
+                     return Loop{*settings, given, std::move(folder)}.run();
+                   });
     if (!end && settings->on_error)
       settings->on_error(end.error());
     return end;

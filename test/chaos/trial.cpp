@@ -209,7 +209,7 @@ std::string Trials::strike(const Kill& kill, std::unique_ptr<Child>& client,
   case Blow::interrupt:
     client->interrupt();
     if (!client->wait(stop_patience))
-      return "the command does not end after ^C";
+      return "the command does not end after ^C, its threads: " + client->threads();
     client = std::make_unique<Child>(start);
     return {};
   case Blow::halt:
@@ -217,7 +217,7 @@ std::string Trials::strike(const Kill& kill, std::unique_ptr<Child>& client,
     std::this_thread::sleep_for(kill.away);
     client->interrupt();
     if (!client->wait(halt_patience))
-      return "the command does not end after a second ^C";
+      return "the command does not end after a second ^C, its threads: " + client->threads();
     client = std::make_unique<Child>(start);
     return {};
   case Blow::client:
@@ -275,8 +275,8 @@ TrialResult Trials::trouble(const Schedule& schedule, FaultProxy& proxy,
     ++next;
   }
   result.verdict = Verdict::hung;
-  result.reason
-      = fmt::format("still running after {} s: {}", patience.count(), last_words(start.log));
+  result.reason = fmt::format("still running after {} s: {}; its threads: {}", patience.count(),
+                              last_words(start.log), client->threads());
   return result;
 }
 
