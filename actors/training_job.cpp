@@ -40,8 +40,8 @@ caf::typed_response_promise<JobEnd> TrainingJobState::run() {
   auto promise = answer->promise();
   // The thread must not keep the actor, which waits for it.
   auto thread = threads->run([weak = caf::actor_cast<caf::weak_actor_ptr>(self),
-                               function = std::move(function), report = report,
-                               ended = thread_ended, token = stop.get_token()]() mutable {
+                              function = std::move(function), report = report, ended = thread_ended,
+                              token = stop.get_token()]() mutable {
     auto outcome = std::make_shared<Result<JobEnd>>(call(function, {token, report}));
     function = nullptr; // what it holds is let go before anybody hears of its end
     if (auto strong = weak.lock())

@@ -67,18 +67,24 @@ private:
       saved_step_ = folder_.checkpoints().back().batch;
     auto attach = folder_.journal()->attach();
     const auto first_new = attach ? attach->next_seq_id : 0;
+    std::size_t asked = 0; // turns, by saves
     while (attach) {
-      const auto left = !attach->open.empty() && attach->open.front().front().seq_id < first_new;
-      const auto saves = left && attach->open.front().front().type == RequestType::save_weights;
-      if (next_step_ > 0 && !is_saved() && (saves || is_due(next_step_)))
+      const auto& open = attach->open;
+      const auto left = asked < open.size() && open[asked].front().seq_id < first_new;
+      const auto saves = left && open[asked].front().type == RequestType::save_weights;
+      if (next_step_ > 0 && !is_saved() && (saves || is_due(next_step_))) {
         submit_save(!is_due(next_step_));
-      else if (!left || next_step_ == settings_.steps)
+        asked += is_due(next_step_) ? 1 : 2;
+        continue;
+      }
+      if (!left || next_step_ == settings_.steps)
         return {};
-      else if (auto submitted = submit_step(); !submitted)
+      if (auto submitted = submit_step(); !submitted)
         return submitted;
       while (!open_.empty())
         if (auto done = finish_oldest(); !done)
           return done;
+      asked = 0;
       attach = folder_.journal()->attach();
     }
     return fail(std::move(attach.error()));

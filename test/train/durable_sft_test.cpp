@@ -224,7 +224,7 @@ TEST_CASE_METHOD(
   job.settings.submit_ahead = 2;
   const auto wanted = untroubled();
   CHECK_THROWS_AS(run("run", 3,
-                      [&](const MetricsRow& row) {
+                      [&](const StepRow& row) {
                         if (row.step == 2)
                           stop.request_stop();
                         if (row.step == 3)
@@ -245,7 +245,7 @@ TEST_CASE_METHOD(DurableFixture,
                  "[train][durable]") {
   const auto wanted = untroubled();
   CHECK_THROWS_AS(run("run", 2,
-                      [&](const MetricsRow& row) {
+                      [&](const StepRow& row) {
                         if (row.step == 2)
                           wait_for_note(RequestType::optim_step);
                       }),
