@@ -70,6 +70,7 @@ Child::Child(const ChildStart& start) {
     ::dup2(start.read_output ? ends[1] : log, STDOUT_FILENO);
     ::dup2(log, STDERR_FILENO);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::signal(SIGINT, SIG_DFL); // shells let what runs in the background ignore ^C
     if (::getppid() == parent && ::chdir(folder.c_str()) == 0)
       ::execve(argv.front(), argv.data(), envp.data());
     ::_exit(127);
