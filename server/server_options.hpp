@@ -74,6 +74,9 @@ struct ServerLimits {
   /// that the others wait for.
   std::size_t max_queued_operations = 4'096;
 
+  /// Sample requests that are answered side by side; their tokens are drawn together.
+  std::size_t samples_together = 16;
+
   /// Samples that may wait in the whole server; beyond it the answer is 429.
   std::size_t max_queued_samples = 8'192;
 

@@ -190,6 +190,7 @@ void ServiceCore::stop() {
   state->stay();
   readers.stop();
   computing_.stop();
+  sampling_.stop();
   runs.store_all();
   futures.close(stop_reason);
 }

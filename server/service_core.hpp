@@ -21,6 +21,7 @@
 #include "server/usage_table.hpp"
 #include "server/work_queue.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -254,6 +255,9 @@ private:
   Clock::time_point seen_ = Clock::now();          // when signs of life were last written down
 
   WorkQueue computing_{1};
+
+  /// Hands samples to the trainers side by side, which draw them together.
+  WorkQueue sampling_{std::max<std::size_t>(1, options.limits.samples_together)};
 };
 
 /// The answer to a request that the journal does not take.

@@ -217,17 +217,16 @@ HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
 void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,
                               const std::string& request_id, SampleRequest request) {
   ++unfinished_samples_;
-  const auto draw
-      = [this, sampler](const SampleRequest& x, std::stop_token stop) -> Result<FutureValue> {
+  const auto load = [this, sampler]() -> Result<std::shared_ptr<const Snapshot>> {
     if (faults->fails_operation())
       return fail(played_fault());
-    std::shared_ptr<const Snapshot> weights;
-    if (sampler->weights) {
-      auto loaded = snapshots.get(*sampler->trainer, sampler->weights);
-      if (!loaded)
-        return fail(std::move(loaded.error()));
-      weights = std::move(*loaded);
-    }
+    if (!sampler->weights)
+      return nullptr;
+    return snapshots.get(*sampler->trainer, sampler->weights);
+  };
+  const auto draw
+      = [this, sampler](const std::shared_ptr<const Snapshot>& weights, const SampleRequest& x,
+                        std::stop_token stop) -> Result<FutureValue> {
     auto drawn = sampler->trainer->sample(weights, x, std::move(stop));
     if (!drawn)
       return fail(std::move(drawn.error()));
@@ -239,10 +238,20 @@ void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,
     note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::sampled_tokens, sampled);
     return FutureValue{std::move(*drawn)};
   };
-  computing_.post(sampler->id, [this, request_id, draw,
-                                request = std::move(request)](const std::stop_token& stop) {
-    --unfinished_samples_;
-    complete(request_id, guarded([&] { return draw(request, stop); }), stop);
+  // Weights are read where models are trained, one at a time; samples are drawn side by side.
+  computing_.post(sampler->id, [this, request_id, load, draw, lane = sampler->id,
+                                request = std::move(request)](const std::stop_token& loading) {
+    auto weights = guarded(load);
+    if (!weights) {
+      --unfinished_samples_;
+      complete(request_id, fail(std::move(weights.error())), loading);
+      return;
+    }
+    sampling_.post(lane, [this, request_id, draw, weights = std::move(*weights),
+                          request](const std::stop_token& stop) {
+      --unfinished_samples_;
+      complete(request_id, guarded([&] { return draw(weights, request, stop); }), stop);
+    });
   });
 }
 

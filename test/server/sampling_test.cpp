@@ -140,6 +140,7 @@ TEST_CASE_METHOD(Fixture, "A sampling session that is asked for again is the sam
 
 TEST_CASE_METHOD(Fixture, "Too many waiting samples are held off", "[server][sampling]") {
   options.limits.max_queued_samples = 1;
+  options.limits.samples_together = 1;
   restart();
   api = client();
   session = api.session();
