@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -181,6 +182,8 @@ private:
         const auto schedule = draw_schedule(options_.first_seed + i, options_.scope);
         note(schedule, trials.run(schedule));
       }
+      if (const auto wrong = trials.end(); !wrong.empty())
+        throw std::runtime_error{wrong};
     } catch (const std::exception& fault) {
       fmt::print("broken off: {}\n", fault.what());
       broken_ = true;

@@ -30,7 +30,7 @@ Served::Served(std::filesystem::path program, std::filesystem::path folder)
 void Served::start(const std::vector<std::string>& more) {
   // A full disk may keep a server from beginning.
   if (!begin(more) && (more.empty() || !begin({})))
-    throw std::runtime_error{"the server does not start, see " + (folder_ / "server.log").string()};
+    throw std::runtime_error{"the server does not start, see " + log().string()};
 }
 
 bool Served::begin(const std::vector<std::string>& more) {
@@ -39,7 +39,7 @@ bool Served::begin(const std::vector<std::string>& more) {
                                         "--session-expiry", "5", "--state", state().string()},
                           .folder = folder_,
                           .environment = {{"HOME", folder_.string()}},
-                          .log = folder_ / "server.log",
+                          .log = log(),
                           .read_output = true};
   start.arguments.insert(start.arguments.end(), more.begin(), more.end());
   child_.reset(); // the folder is held by one at a time
@@ -61,12 +61,18 @@ void Served::kill() {
   child_->kill();
 }
 
+std::optional<int> Served::stop() {
+  child_->interrupt();
+  const auto code = child_->wait(30s);
+  child_->kill();
+  return code;
+}
+
 void Served::forget() const {
   std::filesystem::remove_all(state() / "journal");
 }
 
 void Served::renew() {
-  kill();
   std::filesystem::remove_all(state());
   start();
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,20 @@ public:
   void start(const std::vector<std::string>& more = {});
   void kill();
 
+  /// ^C.
+  /// @returns the exit code; nothing if it does not end
+  [[nodiscard]] std::optional<int> stop();
+
+  /// Where it says what it has to say.
+  [[nodiscard]] std::filesystem::path log() const {
+    return folder_ / "server.log";
+  }
+
   /// While it does not run: removes what it knows of sessions, models and operations. Checkpoints
   /// stay.
   void forget() const;
 
-  /// Starts it on an empty state folder.
+  /// While it does not run: starts it on an empty state folder.
   void renew();
 
   [[nodiscard]] std::uint16_t port() const noexcept {

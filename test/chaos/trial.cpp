@@ -59,6 +59,16 @@ std::size_t failures_told(const std::filesystem::path& log) {
   return told;
 }
 
+/// What a sanitizer has found first, in a program that was built with one.
+std::string sanitizer_words(const std::filesystem::path& log) {
+  auto file = std::ifstream{log};
+  for (auto line = std::string{}; std::getline(file, line);)
+    if (line.find("Sanitizer: ") != std::string::npos
+        || line.find(": runtime error: ") != std::string::npos)
+      return line;
+  return {};
+}
+
 std::map<std::string, std::size_t> read_breaks(const std::filesystem::path& log) {
   const std::string head = "tinkaf: test mode: breaks a ";
   auto file = std::ifstream{log};
@@ -191,16 +201,28 @@ TrialResult Trials::run(const Schedule& schedule) {
       judge(Verdict::leaked,
             fmt::format("the server keeps {} KiB or files of sessions that have expired",
                         server_.growth()));
+    judge(Verdict::leaked, end());
     server_.renew();
   } else if (schedule.server.any()) {
-    server_.kill();
+    judge(Verdict::leaked, end());
     server_.start();
   }
+  judge(Verdict::leaked, sanitizer_words(run.string() + ".log"));
   if (result.verdict == Verdict::good) {
     std::filesystem::remove_all(run);
     std::filesystem::remove(run.string() + ".log");
   }
   return result;
+}
+
+std::string Trials::end() {
+  const auto code = server_.stop();
+  if (code == 0)
+    return {};
+  const auto found = sanitizer_words(server_.log());
+  return fmt::format("the server {}: {}",
+                     code ? fmt::format("ends with {}", *code) : "does not end after ^C",
+                     found.empty() ? last_words(server_.log()) : found);
 }
 
 std::string Trials::strike(const Kill& kill, std::unique_ptr<Child>& client,

@@ -53,6 +53,10 @@ public:
   /// compares what is left with an untroubled run of the same job.
   [[nodiscard]] TrialResult run(const Schedule& schedule);
 
+  /// Stops the server.
+  /// @returns what was wrong with how it ended; empty if nothing was
+  [[nodiscard]] std::string end();
+
   [[nodiscard]] const Served& server() const noexcept {
     return server_;
   }
