@@ -117,11 +117,11 @@ JobFn endless_job(const std::shared_ptr<Shared>& shared, std::size_t number) {
     auto job = train::DurableSft{};
     job.model = {.base_model = "tiny", .lora_config = {.rank = 4, .seed = 1}};
     job.settings = {.steps = std::numeric_limits<std::int32_t>::max(), .batch_size = 4};
-    const auto on_step = [&](const train::MetricsRow& row) {
+    const auto on_step = [&](const train::StepRow& row) {
       ++shared->steps;
       if (row.step + 1 == warm_up_steps)
         ++shared->warm;
-      given.report({row.step + 1, job.settings.steps, row.batch.train_mean_nll});
+      given.report({row.step + 1, job.settings.steps, row.value("train_mean_nll")});
     };
     auto outcome = train::run_durable_sft(open, job, shared->examples, *folder, on_step,
                                           notices_to_stderr(), given.stop);
