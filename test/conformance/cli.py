@@ -12,7 +12,7 @@ TINKER = str(pathlib.Path(sys.executable).parent / "tinker")
 
 
 def shell(*arguments, status=0):
-    done = subprocess.run([TINKER, *arguments], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([TINKER, *arguments], capture_output=True, text=True, timeout=300)
     said = done.stdout + done.stderr
     assert done.returncode == status, f"tinker {' '.join(arguments)}: {done.returncode}\n{said}"
     return done.stdout if status == 0 else said
@@ -34,7 +34,6 @@ assert shell("version").strip() == f"tinker {tinker.__version__}"
 runs = parsed("run", "list", "--limit", "0")["runs"]
 assert any(run_id in str(x) for x in runs), runs
 assert BASE_MODEL in shell("run", "info", run_id)
-assert BASE_MODEL in str(parsed("run", "info", run_id))
 
 found = parsed("checkpoint", "list", "--run-id", run_id)["checkpoints"]
 assert {x["tinker_path"] for x in found} == {state, sampler}, found
@@ -43,12 +42,12 @@ assert parsed("checkpoint", "info", state)["lora_rank"] == 4
 
 shell("checkpoint", "publish", sampler)
 assert parsed("checkpoint", "info", sampler)["public"]
-shell("checkpoint", "unpublish", sampler)
-assert not parsed("checkpoint", "info", sampler)["public"]
 shell("checkpoint", "set-ttl", state, "--ttl", "7200")
 assert parsed("checkpoint", "info", state)["expires_at"]
+shell("checkpoint", "unpublish", sampler)
 shell("checkpoint", "set-ttl", state, "--remove")
-assert not parsed("checkpoint", "info", state).get("expires_at")
+listed = parsed("checkpoint", "list", "--run-id", run_id)["checkpoints"]
+assert not any(x["public"] or x.get("expires_at") for x in listed), listed
 
 if not has_release(0, 38):
     with tempfile.TemporaryDirectory() as folder:

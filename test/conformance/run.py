@@ -24,7 +24,7 @@ NOT_PROGRAMS = {"run", "common", "peer"}
 CANNOT_RUN = 77  # as in common.py
 NOT_INSTALLED = 75
 RELEASES = ["0.25.0", "newest"]
-PROGRAM_LIMIT = 300  # seconds
+PROGRAM_LIMIT = 600  # seconds
 
 Result = collections.namedtuple("Result", "state reason seconds")
 
