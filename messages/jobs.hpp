@@ -19,7 +19,7 @@ struct JobProgress {
   std::size_t steps_done = 0;
   std::size_t steps = 0;
 
-  /// Mean loss per token of the last step, in nats.
+  /// Of the last step: mean loss per token, in nats; or what else a job's steps are judged by.
   std::optional<double> loss;
 };
 

@@ -98,12 +98,13 @@ private:
   }
 
   Result<JobModel> make(Service service, const std::string& path) {
+    const auto& from = path.empty() ? settings_.from : path;
     auto client
-        = path.empty()
+        = from.empty()
               ? service.create_lora_training_client(settings_.base_model, settings_.lora_config,
                                                     settings_.user_metadata, journal_)
-              : service.create_training_client_from_state({.path = path,
-                                                           .with_optimizer = true,
+              : service.create_training_client_from_state({.path = from,
+                                                           .with_optimizer = !path.empty(),
                                                            .user_metadata = settings_.user_metadata,
                                                            .base_model = {},
                                                            .weights_access_token = {}},

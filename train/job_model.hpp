@@ -20,6 +20,10 @@ using OpenService = std::function<Result<Service>(const std::optional<SessionRec
 struct JobModelSettings {
   std::string base_model;
 
+  /// A `tinker://…/weights/…` path whose weights a new model begins with, its optimizer afresh;
+  /// `base_model` and `lora_config` are then those of the weights. Empty for a new adapter.
+  std::string from;
+
   /// With a seed, so that a job that has to begin again becomes the same.
   LoraConfig lora_config;
 

@@ -3,35 +3,27 @@
 
 #include <utility>
 
+#include "train/recipe_job.hpp"
+
 namespace tinkaf::train {
 
-namespace {
-
-Result<JobEnd> run(const SftJobSettings& settings, const JobRun& run) {
-  auto folder = RunFolder::open(settings.folder, settings.identity);
-  if (!folder)
-    return fail(std::move(folder.error()));
-  const auto open = [&](const std::optional<SessionRecord>& record) {
-    return record ? Service::resume(*record, settings.options, settings.notices)
-                  : Service::connect(settings.options, settings.notices);
-  };
-  const auto steps = settings.job.settings.steps;
-  const auto on_step = [&](const StepRow& row) {
-    run.report({row.step + 1, steps, row.value("train_mean_nll")});
-  };
-  run.report({folder->headlines().size(), steps, {}});
-  auto outcome = run_durable_sft(open, settings.job, *settings.examples, *folder, on_step,
-                                 settings.notices, run.stop);
-  if (!outcome)
-    return fail(std::move(outcome.error()));
-  return outcome->stopped ? JobEnd::stopped : JobEnd::finished;
-}
-
-} // namespace
-
 JobFn sft_job(SftJobSettings settings) {
-  return [settings = std::make_shared<const SftJobSettings>(std::move(settings))](
-             const JobRun& given) { return run(*settings, given); };
+  const auto make = [job = std::move(settings.job), examples = std::move(settings.examples)](
+                        const std::shared_ptr<JobJournal>& /*journal*/) {
+    return DurableRun{.model = job.model,
+                      .settings = job.settings,
+                      .recipe = [examples](const JobModel& /*model*/,
+                                           Backend& backend) -> Result<std::unique_ptr<Recipe>> {
+                        return std::make_unique<SftRecipe>(backend, *examples);
+                      },
+                      .rows = examples->size()};
+  };
+  return recipe_job({.options = std::move(settings.options),
+                     .folder = std::move(settings.folder),
+                     .identity = std::move(settings.identity),
+                     .headline = "train_mean_nll",
+                     .job = make,
+                     .notices = std::move(settings.notices)});
 }
 
 } // namespace tinkaf::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/service.hpp"
+#include "messages/jobs.hpp"
+#include "messages/notice.hpp"
+
+#include <filesystem>
+#include <string>
+
+#include "journal/job_journal.hpp"
+#include "train/durable_run.hpp"
+
+namespace tinkaf::train {
+
+/// A run of any recipe for a supervisor of jobs.
+struct RecipeJobSettings {
+  /// The service; each job has a session of its own there.
+  ClientOptions options;
+
+  /// Folder of the run.
+  std::filesystem::path folder;
+
+  /// Tells the job from others that may have used the folder.
+  JobIdentity identity;
+
+  /// Column of the recipe that tells best how well the run goes, reported as its progress.
+  std::string headline;
+
+  /// Makes its recipe with the journal of the run's folder.
+  std::function<DurableRun(const std::shared_ptr<JobJournal>& journal)> job;
+
+  NoticeSink notices;
+};
+
+/// The function of such a job, see `run_durable`: called again on the same folder, in this process
+/// or in another, it goes on.
+[[nodiscard]] JobFn recipe_job(RecipeJobSettings settings);
+
+} // namespace tinkaf::train
