@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace tinkaf::train {
 
@@ -107,7 +108,8 @@ Read<PromptCompletion> read_prompt(const Json& object) {
   return PromptCompletion{std::move(*prompt), std::move(*completion)};
 }
 
-Read<DataRow> read_row(std::string_view text, std::size_t line) {
+/// Reads a line as an object.
+Read<rapidjson::Document> read_object(std::string_view text) {
   // Iterative, so that deep nesting cannot exhaust the stack.
   constexpr auto flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
   auto json = rapidjson::Document{};
@@ -117,6 +119,14 @@ Read<DataRow> read_row(std::string_view text, std::size_t line) {
                            rapidjson::GetParseError_En(json.GetParseError())));
   if (!json.IsObject())
     return bad(fmt::format("a row must be an object, but this is {}", type_of(json)));
+  return json;
+}
+
+Read<DataRow> read_row(std::string_view text, std::size_t line) {
+  const auto object = read_object(text);
+  if (!object)
+    return bad(object.error());
+  const auto& json = *object;
   const auto* messages = member(json, "messages");
   if (messages == nullptr && !json.HasMember("prompt") && !json.HasMember("completion"))
     return bad("fields \"prompt\" and \"completion\" are missing (or \"messages\" for a chat)");
@@ -135,9 +145,25 @@ Read<DataRow> read_row(std::string_view text, std::size_t line) {
   return DataRow{line, std::move(*row)};
 }
 
-} // namespace
+Read<PreferenceRow> read_preference(std::string_view text, std::size_t line) {
+  const auto json = read_object(text);
+  if (!json)
+    return bad(json.error());
+  auto row = PreferenceRow{.line = line};
+  for (const auto& [name, field] :
+       {std::pair{"prompt", &row.prompt}, std::pair{"chosen", &row.chosen},
+        std::pair{"rejected", &row.rejected}}) {
+    auto value = text_of(*json, name, name);
+    if (!value)
+      return bad(value.error());
+    *field = std::move(*value);
+  }
+  if (row.chosen == row.rejected)
+    return bad("fields \"chosen\" and \"rejected\" are the same");
+  return row;
+}
 
-Result<std::vector<DataRow>> read_rows(const std::filesystem::path& file) {
+Result<std::string> read_text(const std::filesystem::path& file) {
   auto failed = std::error_code{};
   if (std::filesystem::is_directory(file, failed))
     return fail(Errc::io_error, fmt::format("cannot read {}: it is a folder", file.string()));
@@ -146,23 +172,26 @@ Result<std::vector<DataRow>> read_rows(const std::filesystem::path& file) {
   if (!stream)
     return fail(Errc::io_error,
                 fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
-  const auto text = std::string{std::istreambuf_iterator<char>{stream}, {}};
+  auto text = std::string{std::istreambuf_iterator<char>{stream}, {}};
   if (stream.bad())
     return fail(Errc::io_error, fmt::format("cannot read {}", file.string()));
-  return parse_rows(text, file.string());
+  return text;
 }
 
-Result<std::vector<DataRow>> parse_rows(std::string_view text, std::string_view name) {
+/// Reads all lines that are not blank.
+template <class Row, class ReadRow>
+Result<std::vector<Row>> parse_lines(std::string_view text, std::string_view name,
+                                     ReadRow read_one) {
   if (text.starts_with(byte_order_mark))
     text.remove_prefix(byte_order_mark.size());
-  auto rows = std::vector<DataRow>{};
+  auto rows = std::vector<Row>{};
   for (std::size_t line = 1; !text.empty(); ++line) {
     const auto end = std::min(text.find('\n'), text.size());
     const auto row = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (row.find_first_not_of(" \t\r") == std::string_view::npos)
       continue;
-    auto read = read_row(row, line);
+    auto read = read_one(row, line);
     if (!read)
       return fail(Errc::invalid_argument, fmt::format("{}:{}: {}", name, line, read.error()));
     rows.push_back(std::move(*read));
@@ -170,6 +199,26 @@ Result<std::vector<DataRow>> parse_rows(std::string_view text, std::string_view 
   if (rows.empty())
     return fail(Errc::invalid_argument, fmt::format("{} holds no rows", name));
   return rows;
+}
+
+} // namespace
+
+Result<std::vector<DataRow>> read_rows(const std::filesystem::path& file) {
+  const auto text = read_text(file);
+  return text ? parse_rows(*text, file.string()) : fail(text.error());
+}
+
+Result<std::vector<DataRow>> parse_rows(std::string_view text, std::string_view name) {
+  return parse_lines<DataRow>(text, name, read_row);
+}
+
+Result<std::vector<PreferenceRow>> read_preferences(const std::filesystem::path& file) {
+  const auto text = read_text(file);
+  return text ? parse_preferences(*text, file.string()) : fail(text.error());
+}
+
+Result<std::vector<PreferenceRow>> parse_preferences(std::string_view text, std::string_view name) {
+  return parse_lines<PreferenceRow>(text, name, read_preference);
 }
 
 } // namespace tinkaf::train

@@ -52,4 +52,25 @@ struct DataRow {
 /// @param name what to call it in errors
 [[nodiscard]] Result<std::vector<DataRow>> parse_rows(std::string_view text, std::string_view name);
 
+/// A prompt with an answer that is wanted and one that is not.
+struct PreferenceRow {
+  std::string prompt;
+  std::string chosen;
+  std::string rejected;
+
+  /// Line of the data file.
+  std::size_t line = 0;
+};
+
+/// Reads a file of JSON objects, one a line: `{"prompt": …, "chosen": …, "rejected": …}`. Blank
+/// lines and other fields are skipped.
+/// @returns as `read_rows`
+[[nodiscard]] Result<std::vector<PreferenceRow>>
+read_preferences(const std::filesystem::path& file);
+
+/// Reads the text of such a file.
+/// @param name what to call it in errors
+[[nodiscard]] Result<std::vector<PreferenceRow>> parse_preferences(std::string_view text,
+                                                                   std::string_view name);
+
 } // namespace tinkaf::train

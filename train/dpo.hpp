@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/training_client.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/job_model.hpp"
+#include "train/preferences.hpp"
+#include "train/recipe.hpp"
+#include "train/samplers.hpp"
+
+namespace tinkaf::train {
+
+/// Settings of direct preference optimization.
+struct DpoSettings {
+  /// The weights that the policy is held to, for the whole run: a base model by name, or a
+  /// `tinker://…/sampler_weights/…` path.
+  std::string reference;
+
+  /// How much it is held to them; above 0.
+  double beta = 0.1;
+};
+
+/// Direct preference optimization, see `losses::dpo`: a custom loss with optim_step right behind
+/// it. Log-probabilities of the reference are asked for while the step before is trained. Three
+/// turns a step; its headline is `dpo_loss`.
+class DpoRecipe final : public Recipe {
+public:
+  /// @param journal of the job
+  /// @param preferences outlive this
+  DpoRecipe(const JobModel& model, std::shared_ptr<JobJournal> journal,
+            const std::vector<Preference>& preferences, DpoSettings settings);
+
+  [[nodiscard]] Result<std::unique_ptr<OpenStep>> submit(const StepPlan& plan,
+                                                         Patience& patience) override;
+
+private:
+  TrainingClient client_;
+  Samplers samplers_;
+  std::optional<SamplingClient> reference_;
+  const std::vector<Preference>& preferences_;
+  DpoSettings settings_;
+};
+
+} // namespace tinkaf::train
