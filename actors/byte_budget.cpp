@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/byte_budget.hpp"
 
+#include "actors/exceptions.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -55,6 +57,7 @@ void ByteBudgetState::admit() {
 }
 
 ByteBudgetActor::behavior_type byte_budget(ByteBudgetState::SelfPointer self, std::int64_t bytes) {
+  end_on_exception(self);
   self->state.resize(bytes);
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x.source); });
   return {

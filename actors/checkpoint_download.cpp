@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/checkpoint_download.hpp"
 
+#include "actors/exceptions.hpp"
 #include "api/checkpoint_folder.hpp"
 
 #include <caf/scoped_actor.hpp>
@@ -34,6 +35,7 @@ Result<DownloadedCheckpoint> run(caf::actor_system& system, DownloadCheckpoint r
 
 CheckpointDownloadActor::behavior_type checkpoint_download(CheckpointDownloadActor::pointer self,
                                                            CheckpointDownloadSettings settings) {
+  end_on_exception(self);
   return {[self, settings = std::move(settings)](
               DownloadCheckpoint& request) -> caf::result<DownloadedCheckpoint> {
     self->quit();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/courier.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/own_threads.hpp"
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 namespace tinkaf {
 
 caf::behavior courier(caf::event_based_actor* self) {
+  end_on_exception(self);
   return {[self](CourierTask& task) { task(self); }};
 }
 

@@ -5,6 +5,8 @@
 
 #include <caf/error.hpp>
 #include <caf/exit_reason.hpp>
+#include <caf/message.hpp>
+#include <caf/sec.hpp>
 
 #include <string>
 
@@ -21,6 +23,8 @@ namespace tinkaf {
     return from_caf(reason).message;
   if (reason == caf::exit_reason::kill)
     return "a kill";
+  if (reason == caf::sec::runtime_error && reason.context().match_elements<std::string>())
+    return "an exception: " + reason.context().get_as<std::string>(0);
   if (reason == caf::exit_reason::unhandled_exception || reason == caf::sec::runtime_error)
     return "an exception";
   return caf::to_string(reason);

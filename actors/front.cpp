@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/front.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/exit_reasons.hpp"
 #include "actors/start_sink.hpp"
 
@@ -95,6 +96,7 @@ void FrontState::tell(bool running, std::string reason) const {
 
 caf::behavior front(FrontState::SelfPointer self, Starter starter, RestartPolicy policy,
                     SessionActor watcher) {
+  end_on_exception(self);
   auto& state = self->state;
   state.starter = std::move(starter);
   state.policy = policy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/http_actor.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/token_claims.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
@@ -295,6 +296,7 @@ void HttpActorState::on_down(const caf::actor_addr& asker) {
 HttpActor::behavior_type http_actor(HttpActorState::SelfPointer self,
                                     std::shared_ptr<HttpTransport> transport,
                                     HttpActorSettings settings) {
+  end_on_exception(self);
   self->state.transport = std::move(transport);
   self->state.metrics = CallMetrics{self->clock().now()};
   self->state.credentials = Credentials{settings.credential, static_cast<bool>(settings.command)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/job_supervisor.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/start_sink.hpp"
 #include "actors/training_job.hpp"
 
@@ -35,6 +36,8 @@ JobSupervisorState::~JobSupervisorState() {
 caf::result<Done> JobSupervisorState::add(StartJob spec) {
   if (spec.name.empty() || !spec.run)
     return to_caf({Errc::invalid_argument, "a job needs a `name` and a function to `run`"});
+  if (auto valid = validate(spec.restarts, "restarts"); !valid)
+    return to_caf(std::move(valid.error()));
   if (auto* known = find(spec.name); known != nullptr)
     return to_caf({Errc::conflict, "there is a job `" + spec.name + "` already, which is "
                                        + to_string(known->status.state)});
@@ -246,6 +249,7 @@ caf::error JobSupervisorState::unknown(const std::string& name_of_job) const {
 
 JobSupervisorActor::behavior_type job_supervisor(JobSupervisorState::SelfPointer self,
                                                  JobSupervisorSettings settings) {
+  end_on_exception(self);
   if (!settings.threads)
     settings.threads = make_job_threads(patience);
   self->state.settings = std::move(settings);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/ledger.hpp"
 
+#include "actors/exceptions.hpp"
+
 #include <caf/spawn_options.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -32,6 +34,7 @@ Result<void> guarded(Call call) {
 
 LedgerActor::behavior_type ledger(LedgerActor::stateful_pointer<LedgerState> self,
                                   std::shared_ptr<OperationLog> log) {
+  end_on_exception(self);
   self->state.log = std::move(log);
   return {
       [self](const NumberedTurn& turn) -> caf::result<Done> {

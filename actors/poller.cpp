@@ -2,6 +2,7 @@
 #include "actors/poller.hpp"
 
 #include "actors/ask_again.hpp"
+#include "actors/exceptions.hpp"
 #include "actors/http_actor.hpp"
 #include "api/endpoint.hpp"
 #include "api/random.hpp"
@@ -155,6 +156,7 @@ void PollerState::fail(Error error) {
 
 PollerActor::behavior_type poller(PollerState::SelfPointer self, HttpActor http,
                                   PollerSettings settings, PollerSupervisorActor supervisor) {
+  end_on_exception(self);
   self->state.http = std::move(http);
   self->state.supervisor = std::move(supervisor);
   self->state.pacer = PollPacer{settings.policy};

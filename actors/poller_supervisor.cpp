@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/poller_supervisor.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/exit_reasons.hpp"
 #include "actors/start_sink.hpp"
 #include "api/telemetry.hpp"
@@ -208,6 +209,7 @@ CallStatus PollerSupervisorState::status_of(const caf::actor_addr& caller,
 PollerSupervisorActor::behavior_type poller_supervisor(PollerSupervisorState::SelfPointer self,
                                                        HttpActor http, PollerSettings settings,
                                                        RestartPolicy policy) {
+  end_on_exception(self);
   self->state.http = std::move(http);
   self->state.settings = std::move(settings);
   self->state.policy = policy;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/recovery_attempt.hpp"
 
+#include "actors/exceptions.hpp"
+
 #include <utility>
 
 namespace tinkaf {
@@ -94,6 +96,7 @@ void RecoveryAttemptState::finish(Result<RecoveredRun> result, bool is_final) {
 
 RecoveryAttemptActor::behavior_type recovery_attempt(RecoveryAttemptState::SelfPointer self,
                                                      RecoverySettings settings) {
+  end_on_exception(self);
   self->state.settings = std::move(settings);
   return {[self](RecoveryAttempt& job) {
     auto& state = self->state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/recovery_executor.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/recovery_attempt.hpp"
 
 #include <fmt/format.h>
@@ -125,6 +126,7 @@ void RecoveryExecutorState::leave(Job& job) {
 RecoveryExecutorActor::behavior_type recovery_executor(RecoveryExecutorState::SelfPointer self,
                                                        RecoverySettings settings,
                                                        std::function<double()> draw) {
+  end_on_exception(self);
   self->state.settings = std::move(settings);
   self->state.draw = std::move(draw);
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x); });

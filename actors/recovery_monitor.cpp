@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/recovery_monitor.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/recovery_executor.hpp"
 #include "api/random.hpp"
 
@@ -204,6 +205,7 @@ void RecoveryMonitorState::on_executor_down(const caf::error& reason) {
 RecoveryMonitorActor::behavior_type recovery_monitor(RecoveryMonitorState::SelfPointer self,
                                                      RecoverySettings settings,
                                                      std::function<double()> draw) {
+  end_on_exception(self);
   auto interval = settings.policy.poll_interval;
   self->state.settings = std::move(settings);
   self->state.draw = std::move(draw);

@@ -2,6 +2,7 @@
 #include "actors/rest_client.hpp"
 
 #include "actors/checkpoint_download.hpp"
+#include "actors/exceptions.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
 #include "api/rest_path.hpp"
@@ -258,6 +259,7 @@ void RestClientState::on_trace(const std::shared_ptr<TraceWait>& wait,
 
 RestClientActor::behavior_type rest_client(RestClientState::SelfPointer self,
                                            RestClientSettings settings) {
+  end_on_exception(self);
   constexpr int conflict = 409;
   constexpr int gone = 404;
   self->state.settings = std::move(settings);

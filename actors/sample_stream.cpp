@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/sample_stream.hpp"
 
+#include "actors/exceptions.hpp"
+
 #include <caf/actor_addr.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/send.hpp>
@@ -75,6 +77,7 @@ SampleStreamActor::behavior_type sample_stream(SampleStreamState::SelfPointer se
                                                StoppableSampleSource source,
                                                std::shared_ptr<LossThreads> threads,
                                                std::size_t room) {
+  end_on_exception(self);
   self->state.client = std::move(client);
   auto deliver = [address = caf::actor_cast<caf::actor_addr>(self)](Drawn drawn) {
     if (auto stream = caf::actor_cast<SampleStreamActor>(address))

@@ -2,6 +2,7 @@
 #include "actors/sampling_client.hpp"
 
 #include "actors/ask_again.hpp"
+#include "actors/exceptions.hpp"
 #include "api/chunking.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
@@ -368,6 +369,7 @@ SamplingClientActor::behavior_type sampling_worker(SamplingClientState::SelfPoin
                                                    ClientContext context, CreateSamplingClient spec,
                                                    std::int64_t number, SamplingStart start,
                                                    SamplingNotesActor notes) {
+  end_on_exception(self);
   self->state.next_seq_id = start.next_seq_id;
   self->state.known = std::move(start.known);
   self->state.notes = std::move(notes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/sampling_gate.hpp"
 
+#include "actors/exceptions.hpp"
 #include "api/backoff.hpp"
 #include "api/random.hpp"
 
@@ -117,6 +118,7 @@ void SamplingGateState::on_down(const caf::actor_addr& holder) {
 
 SamplingGateActor::behavior_type sampling_gate(SamplingGateState::SelfPointer self,
                                                SamplingGateSettings settings) {
+  end_on_exception(self);
   self->state.balance = settings.bytes;
   self->state.settings = settings;
   self->set_down_handler([self](const caf::down_msg& x) { self->state.on_down(x.source); });

@@ -2,6 +2,7 @@
 #include "actors/sampling_keeper.hpp"
 
 #include "actors/ask_again.hpp"
+#include "actors/exceptions.hpp"
 #include "actors/exit_reasons.hpp"
 #include "actors/start_sink.hpp"
 
@@ -151,6 +152,7 @@ void SamplingKeeperState::on_accepted(std::uint64_t request, FutureRef future) {
 SamplingKeeperActor::behavior_type sampling_client(SamplingKeeperState::SelfPointer self,
                                                    ClientContext context, CreateSamplingClient spec,
                                                    std::int64_t number, RestartPolicy policy) {
+  end_on_exception(self);
   auto& state = self->state;
   state.context = std::move(context);
   state.spec = std::move(spec);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/session.hpp"
 
+#include "actors/exceptions.hpp"
 #include "actors/rest_client.hpp"
 #include "actors/sampling_keeper.hpp"
 #include "api/checkpoint_check.hpp"
@@ -413,8 +414,7 @@ caf::result<TrainingClientActor> SessionState::attach_training_client(AttachTrai
 caf::typed_response_promise<TrainingClientActor>
 SessionState::start_training_client(ModelOrigin origin, LedgerActor ledger) {
   auto answer = owe<TrainingClientActor>(self);
-  auto attaches = std::holds_alternative<AttachTrainingClient>(origin);
-  auto start = [this, answer, origin = std::move(origin), ledger = std::move(ledger)] {
+  with_context_limits([this, answer, origin = std::move(origin), ledger = std::move(ledger)] {
     if (auto error = not_ready())
       answer.fail(std::move(*error));
     else
@@ -422,11 +422,7 @@ SessionState::start_training_client(ModelOrigin origin, LedgerActor ledger) {
                                  self->spawn(training_client, client_context(), origin, ledger,
                                              settings.options.restarts.clients),
                                  "training client");
-  };
-  if (attaches) // nothing is known of the base model
-    start();
-  else
-    with_context_limits(start);
+  });
   return answer.promise();
 }
 
@@ -513,6 +509,7 @@ void SessionState::on_capabilities(const Result<ServerCapabilities>& told) {
 
 SessionActor::behavior_type session(SessionState::SelfPointer self, Starter http,
                                     SessionSettings settings) {
+  end_on_exception(self);
   auto& state = self->state;
   state.wire_format = settings.options.wire_format;
   if (!settings.loss_threads)

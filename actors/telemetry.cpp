@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/telemetry.hpp"
 
+#include "actors/exceptions.hpp"
 #include "api/backoff.hpp"
 #include "api/endpoint.hpp"
 #include "api/headers.hpp"
@@ -108,6 +109,7 @@ void TelemetryState::settle_drain(bool all_sent) {
 
 TelemetryActor::behavior_type telemetry(TelemetryState::SelfPointer self, HttpActor http,
                                         TelemetrySettings settings) {
+  end_on_exception(self);
   self->state.http = std::move(http);
   self->state.settings = std::move(settings);
   self->state.began = self->clock().now();

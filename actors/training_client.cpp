@@ -2,6 +2,7 @@
 #include "actors/training_client.hpp"
 
 #include "actors/ask_again.hpp"
+#include "actors/exceptions.hpp"
 #include "api/batch_check.hpp"
 #include "api/chunking.hpp"
 #include "api/wire/json.hpp"
@@ -115,12 +116,7 @@ TrainingClientState::custom_loss(Batch data, CustomLossFn loss) {
 }
 
 Result<void> TrainingClientState::check_context(const Batch& data) const {
-  std::optional<std::int64_t> limit;
-  if (const auto* created = std::get_if<CreateModelRequest>(&origin))
-    limit = context.context_limits.of(created->base_model);
-  else if (const auto* loaded = std::get_if<LoadWeightsRequest>(&origin);
-           loaded != nullptr && loaded->base_model)
-    limit = context.context_limits.of(*loaded->base_model);
+  const auto limit = context.context_limits.of(base_model);
   return data && limit ? check_lengths(data, *limit) : Result<void>{};
 }
 
@@ -232,11 +228,14 @@ caf::typed_response_promise<UnloadModelResponse> TrainingClientState::unload() {
 TrainingWorkerActor::behavior_type training_worker(TrainingClientState::SelfPointer self,
                                                    ClientContext context, ModelOrigin origin,
                                                    TrainingNotesActor notes) {
+  end_on_exception(self);
   auto& state = self->state;
   auto settings = lane_settings(context);
   settings.on_fall_back
       = [self, session = context.session] { self->send(session, atom::json_only_v); };
   settings.notes = notes;
+  state.notes = notes;
+  state.base_model = base_model_of(origin);
   if (auto* attached = std::get_if<AttachTrainingClient>(&origin))
     settings.attached = std::move(*attached);
   state.lane.emplace(self, std::move(settings));

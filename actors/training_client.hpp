@@ -24,6 +24,9 @@ namespace tinkaf {
 /// Where a training client's model comes from.
 using ModelOrigin = std::variant<CreateModelRequest, LoadWeightsRequest, AttachTrainingClient>;
 
+/// What that model is an adapter of; empty if the origin does not say.
+[[nodiscard]] std::string base_model_of(const ModelOrigin& origin);
+
 /// One life of a training client: what it is asked for, carried out.
 struct TrainingClientState {
   using SelfPointer = TrainingWorkerActor::stateful_pointer<TrainingClientState>;
@@ -44,6 +47,13 @@ struct TrainingClientState {
   void await_model(const Owed<std::string>& answer, const HttpResponse& response);
   void on_model(const Owed<std::string>& answer, const FutureValue& value);
   void on_no_model(const Owed<std::string>& answer, const caf::error& error);
+
+  /// Goes on once it is known what the model is an adapter of, or that the service does not tell;
+  /// asks only if the service tells lengths.
+  void learn_base_model(std::function<void()> go_on);
+
+  /// Notes what the service has said.
+  void know_base_model(std::string told);
 
   caf::typed_response_promise<ForwardBackwardOutput> training_pass(ForwardBackwardInput input,
                                                                    bool forward_only);
@@ -83,6 +93,12 @@ struct TrainingClientState {
 
   /// What the new model is to load before anything else.
   std::optional<LoadWeightsRequest> load_first;
+
+  /// What the model is an adapter of; empty if that is not known.
+  std::string base_model;
+
+  /// Told of what must outlive this life; may be invalid.
+  TrainingNotesActor notes;
 
   static inline const char* name = "tinkaf.training-worker";
 };

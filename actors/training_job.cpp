@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/training_job.hpp"
 
+#include "actors/exceptions.hpp"
+
 #include <caf/send.hpp>
 
 #include <exception>
@@ -59,6 +61,7 @@ TrainingJobActor::behavior_type
 training_job(TrainingJobActor::stateful_pointer<TrainingJobState> self, JobFn function,
              std::shared_ptr<LossThreads> threads, std::function<void(const JobProgress&)> report,
              std::function<void()> thread_ended) {
+  end_on_exception(self);
   auto& state = self->state;
   state.function = std::move(function);
   state.threads = std::move(threads);

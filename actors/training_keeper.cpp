@@ -2,6 +2,7 @@
 #include "actors/training_keeper.hpp"
 
 #include "actors/ask_again.hpp"
+#include "actors/exceptions.hpp"
 #include "actors/exit_reasons.hpp"
 #include "actors/start_sink.hpp"
 
@@ -167,7 +168,8 @@ void TrainingKeeperState::start() {
 }
 
 AttachTrainingClient TrainingKeeperState::attachment() const {
-  AttachTrainingClient result{.model_id = model_id, .next_seq_id = next_seq_id, .open = {}};
+  AttachTrainingClient result{
+      .model_id = model_id, .next_seq_id = next_seq_id, .open = {}, .base_model = base_model};
   for (const auto& [id, operation] : operations)
     for (const auto& turn : operation.turns) {
       auto over = operation.computed && !turn.empty() && turn.front().type == RequestType::forward;
@@ -322,11 +324,13 @@ void TrainingKeeperState::free_numbers(std::int64_t first) {
 TrainingKeeperActor::behavior_type training_client(TrainingKeeperState::SelfPointer self,
                                                    ClientContext context, ModelOrigin origin,
                                                    LedgerActor ledger, RestartPolicy policy) {
+  end_on_exception(self);
   using Kind = TrainingKeeperState::Kind;
   auto& state = self->state;
   state.context = std::move(context);
   state.ledger = std::move(ledger);
   state.policy = policy;
+  state.base_model = base_model_of(origin);
   if (auto* attached = std::get_if<AttachTrainingClient>(&origin)) {
     state.model_id = std::move(attached->model_id);
     state.next_seq_id = attached->next_seq_id;
@@ -393,6 +397,7 @@ TrainingKeeperActor::behavior_type training_client(TrainingKeeperState::SelfPoin
       [self](atom::settled, std::uint64_t request, std::int64_t next) {
         self->state.on_settled(request, next);
       },
+      [self](atom::get_base_model, std::string& told) { self->state.base_model = std::move(told); },
       [self](atom::lost, Error& reason) { self->state.lost = std::move(reason); },
       [self](atom::restart) {
         self->state.start();

@@ -131,6 +131,9 @@ struct TrainingKeeperState {
   std::string model_id;
   std::int64_t next_seq_id = 1;
 
+  /// What it is an adapter of; empty if that is not known.
+  std::string base_model;
+
   /// Turns that an earlier client has left and that nobody has asked for yet.
   std::deque<NumberedTurn> left;
 

@@ -2,7 +2,10 @@
 #include "actors/ask_again.hpp"
 #include "actors/training_client.hpp"
 #include "actors/weights_info.hpp"
+#include "api/wire/json.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 // How a training client comes to its model.
@@ -17,12 +20,45 @@ std::string model_id_of(const LoadWeightsRequest& request) {
          + ":train:" + std::to_string(request.model_seq_id.value_or(0));
 }
 
+/// Time to tell what a model is: who does not answer by then has lengths unchecked.
+constexpr std::chrono::milliseconds info_timeout{10'000};
+
 } // namespace
+
+std::string base_model_of(const ModelOrigin& origin) {
+  if (const auto* created = std::get_if<CreateModelRequest>(&origin))
+    return created->base_model;
+  if (const auto* loaded = std::get_if<LoadWeightsRequest>(&origin))
+    return loaded->base_model.value_or("");
+  return std::get<AttachTrainingClient>(origin).base_model;
+}
+
+void TrainingClientState::learn_base_model(std::function<void()> go_on) {
+  if (!base_model.empty() || !context.context_limits.least())
+    return go_on();
+  auto request = operations::get_info_request(lane->target()).request;
+  request.timeout = std::min(request.timeout, info_timeout);
+  ask_supervised(
+      self, context.http,
+      [this, go_on](const HttpResponse& response) {
+        if (response.status >= 200 && response.status < 300)
+          if (auto info = wire::from_json<ModelInfo>(response.body))
+            know_base_model(std::move(info->model_name));
+        go_on();
+      },
+      [go_on](const caf::error&) { go_on(); }, std::move(request));
+}
+
+void TrainingClientState::know_base_model(std::string told) {
+  base_model = std::move(told);
+  if (notes)
+    self->send(notes, atom::get_base_model_v, base_model);
+}
 
 caf::typed_response_promise<std::string> TrainingClientState::open() {
   auto answer = owe<std::string>(self);
-  if (!lane->target().model_id.empty()) {
-    answer.deliver(lane->target().model_id);
+  if (const auto& model_id = lane->target().model_id; !model_id.empty()) {
+    learn_base_model([answer, model_id] { answer.deliver(model_id); });
     return answer.promise();
   }
   const auto* checkpoint = std::get_if<LoadWeightsRequest>(&origin);
@@ -46,6 +82,7 @@ void TrainingClientState::ask_weights_info(const Owed<std::string>& answer,
         origin = CreateModelRequest{context.session_id, from.model_seq_id.value_or(0),
                                     from.base_model.value_or(info->base_model), from.user_metadata,
                                     info->lora_config};
+        know_base_model(std::get<CreateModelRequest>(origin).base_model);
         create_model(answer);
       },
       [this, answer](const caf::error& error) {
@@ -95,7 +132,7 @@ void TrainingClientState::on_model(const Owed<std::string>& answer, const Future
                                         : loaded->model_id;
   if (!load_first) {
     lane->open(model_id);
-    return answer.deliver(std::move(model_id));
+    return learn_base_model([answer, model_id] { answer.deliver(model_id); });
   }
   auto load = [from = *load_first](const NumberedRequest& number,
                                    const operations::Target& target) -> Result<HttpCall> {

@@ -21,6 +21,8 @@ using TrainingNotesActor = caf::typed_actor<
     Handles<void(atom::settled, std::uint64_t, std::int64_t)>,
     // Nothing can be numbered any more, because of this error.
     Handles<void(atom::lost, Error)>,
+    // The service says what the model is an adapter of.
+    Handles<void(atom::get_base_model, std::string)>,
     // The function of a custom loss has given this.
     Handles<void(atom::computed, std::uint64_t, LinearLossOutcome)>>;
 
@@ -35,6 +37,7 @@ using TrainingKeeperActor
                                   Handles<void(atom::accepted, std::int64_t, FutureRef)>,
                                   Handles<void(atom::settled, std::uint64_t, std::int64_t)>,
                                   Handles<void(atom::lost, Error)>,
+                                  Handles<void(atom::get_base_model, std::string)>,
                                   // INTERNAL: the pause before the worker's restart is over.
                                   Handles<void(atom::restart)>>;
 

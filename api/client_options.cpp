@@ -149,6 +149,11 @@ Result<void> validate(const ClientOptions& options) {
     return fail(std::move(trace.error()));
   if (auto valid = validate(options.retry); !valid)
     return valid;
+  for (const auto& [name, policy] : {std::pair{"restarts.pollers", &options.restarts.pollers},
+                                     {"restarts.clients", &options.restarts.clients},
+                                     {"restarts.services", &options.restarts.services}})
+    if (auto valid = validate(*policy, name); !valid)
+      return valid;
   return validate(options.polling);
 }
 

@@ -17,6 +17,8 @@ namespace tinkaf::cli {
 
 namespace {
 
+constexpr auto model_field = "--model";
+
 std::string config_json(const SftJob& job, const std::string& model, train::ChatTemplate chat) {
   auto json = train::JsonWriter{};
   json.add("model", model);
@@ -39,7 +41,7 @@ Result<JobIdentity> identity_of(const SftJob& job, const std::string& model,
   const auto data = std::string{std::istreambuf_iterator<char>{stream}, {}};
   if (!stream.good() && !stream.eof())
     return fail(Errc::io_error, fmt::format("cannot read {}", job.data.string()));
-  auto identity = JobIdentity{{"--model", model},
+  auto identity = JobIdentity{{model_field, model},
                               {"the content of --data", "digest " + server::digest_of(data)},
                               {"--steps", std::to_string(job.settings.steps)},
                               {"--batch", std::to_string(job.settings.batch_size)},
@@ -110,6 +112,31 @@ Result<SftJobResult> run_job(const SftJob& job, const std::vector<train::DataRow
   result.outcome = std::move(*outcome);
   result.tokens_per_second = shown.tokens_per_second();
   return result;
+}
+
+Result<std::optional<SftJobResult>> finished_job(const SftJob& job, const std::string& model) {
+  const auto recorded = train::RunFolder::finished_job(job.out);
+  if (!recorded)
+    return fail(recorded.error());
+  if (!*recorded)
+    return std::nullopt;
+  auto trained = model;
+  if (trained.empty())
+    for (const auto& field : **recorded)
+      if (field.name == model_field)
+        trained = field.value;
+  const auto chat = train::choose_chat_template(job.renderer, trained);
+  if (!chat)
+    return fail(chat.error());
+  const auto identity = identity_of(job, trained, *chat);
+  if (!identity)
+    return fail(identity.error());
+  const auto folder = train::RunFolder::open(job.out, *identity);
+  if (!folder)
+    return fail(folder.error());
+  return SftJobResult{.outcome = train::outcome_of(*folder),
+                      .losses = folder->headlines(),
+                      .steps_before = folder->headlines().size()};
 }
 
 } // namespace tinkaf::cli

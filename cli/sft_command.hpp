@@ -46,4 +46,11 @@ struct SftJobResult {
                                            Connection& connection, std::FILE* progress,
                                            const StopSignals& signals);
 
+/// What a job has come to whose run is at its end; nothing if there is something to do. Asks no
+/// service.
+/// @param model what it is to train; whatever it has trained if empty
+/// @returns an error if the folder's run is that of another job, or in use
+[[nodiscard]] Result<std::optional<SftJobResult>> finished_job(const SftJob& job,
+                                                               const std::string& model);
+
 } // namespace tinkaf::cli

@@ -54,9 +54,11 @@ std::string result_json(const SftJobResult& result, const SftJob& job,
 
 void print_result(const SftJobResult& result, const TrainArguments& arguments) {
   const auto& outcome = result.outcome;
-  fmt::print("{} steps, loss {:.4f} -> {:.4f}, {:.0f} tok/s; metrics in {}\n", outcome.steps_done,
-             outcome.first, outcome.last, result.tokens_per_second,
-             (arguments.job.out / "metrics.jsonl").string());
+  const auto speed = result.tokens_per_second > 0.0
+                         ? fmt::format(", {:.0f} tok/s", result.tokens_per_second)
+                         : std::string{};
+  fmt::print("{} steps, loss {:.4f} -> {:.4f}{}; metrics in {}\n", outcome.steps_done,
+             outcome.first, outcome.last, speed, (arguments.job.out / "metrics.jsonl").string());
   if (!outcome.checkpoint)
     return;
   fmt::print("state    {}\n", outcome.checkpoint->state_path);
@@ -66,10 +68,28 @@ void print_result(const SftJobResult& result, const TrainArguments& arguments) {
                shell_word(outcome.checkpoint->sampler_path), same_service(arguments.service));
 }
 
+/// For a run that is at its end before anything is started.
+int say_finished(const SftJobResult& result, const TrainArguments& arguments) {
+  if (arguments.json) {
+    fmt::print("{}\n", result_json(result, arguments.job, {}));
+    return exit_success;
+  }
+  fmt::print("the run is at its end already\n");
+  print_result(result, arguments);
+  return exit_success;
+}
+
 int train_sft(const TrainArguments& arguments, const StopSignals& signals) {
   const auto rows = train::read_rows(arguments.job.data);
   if (!rows)
     return report(rows.error(), signals);
+  if (arguments.service.model_dir.empty() || !arguments.service.model.empty()) {
+    const auto finished = finished_job(arguments.job, arguments.service.model);
+    if (!finished)
+      return report(finished.error(), signals);
+    if (*finished)
+      return say_finished(**finished, arguments);
+  }
   auto connection = Connection::open(arguments.service, signals.token());
   if (!connection)
     return report(connection.error(), signals);

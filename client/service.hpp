@@ -63,7 +63,7 @@ public:
                                     std::shared_ptr<OperationLog> log = {}) const;
 
   /// Goes on with a model that a client which is no more has trained, in this session or in the one
-  /// that this one goes on with. Asks the service nothing.
+  /// that this one goes on with.
   /// @param log notes what comes behind the open turns, which are in it already
   /// @returns `Errc::invalid_argument` naming a field that cannot be
   [[nodiscard]] Result<TrainingClient>

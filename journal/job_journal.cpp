@@ -220,10 +220,35 @@ Result<std::unique_ptr<JobJournal>> JobJournal::open(const std::filesystem::path
     return fail(is_new.error());
   if (auto ready = *is_new ? create(*database, identity) : check_job(*database, identity); !ready)
     return fail(std::move(ready.error()));
-  // Appending to a log is one wait for the disk; a rollback journal is three.
-  if (auto set = database->run("PRAGMA journal_mode=WAL"); !set)
+  // Appending to a log is one wait for the disk; a rollback journal is three. Only the end of a
+  // journal is used, so that a cache of all of it, which SQLite would keep, is of no use.
+  if (auto set = database->run("PRAGMA journal_mode=WAL; PRAGMA cache_size=-64"); !set)
     return fail(std::move(set.error()));
   return std::unique_ptr<JobJournal>{new JobJournal{std::make_unique<Impl>(std::move(*database))}};
+}
+
+Result<std::optional<JobIdentity>> JobJournal::finished_job(const std::filesystem::path& file) {
+  auto failed = std::error_code{};
+  if (!std::filesystem::exists(file, failed))
+    return std::nullopt;
+  auto database = Database::open(file);
+  if (!database)
+    return fail(std::move(database.error()));
+  const auto is_new = check_kind(*database);
+  if (!is_new)
+    return fail(is_new.error());
+  if (*is_new)
+    return std::nullopt;
+  const auto journal = JobJournal{std::make_unique<Impl>(std::move(*database))};
+  const auto finished = journal.finished();
+  if (!finished)
+    return fail(finished.error());
+  if (!*finished)
+    return std::nullopt;
+  return journal.impl_->read_all<JobField>("SELECT name, value FROM job ORDER BY position",
+                                           [](const Statement& row) {
+                                             return JobField{row.text(0), row.text(1)};
+                                           });
 }
 
 // --- what is known -------------------------------------------------------------------------------

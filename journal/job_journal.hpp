@@ -83,6 +83,12 @@ public:
   [[nodiscard]] static Result<std::unique_ptr<JobJournal>> open(const std::filesystem::path& file,
                                                                 const JobIdentity& identity);
 
+  /// What tells the job of a journal from others, if it has come to its end; nothing if it has not,
+  /// or if there is no journal. Makes no file.
+  /// @returns as `open`
+  [[nodiscard]] static Result<std::optional<JobIdentity>>
+  finished_job(const std::filesystem::path& file);
+
   ~JobJournal() override;
   JobJournal(const JobJournal&) = delete;
   JobJournal& operator=(const JobJournal&) = delete;

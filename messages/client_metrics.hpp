@@ -59,7 +59,7 @@ struct ClientMetrics {
   std::uint64_t paused_polls = 0;
   std::chrono::milliseconds paused{0};
 
-  /// How often pollers that broke were started again.
+  /// How often pollers that broke were started again, by their supervisor of the moment.
   std::uint64_t poller_restarts = 0;
 
   /// Calls under way now.

@@ -293,7 +293,7 @@ using SessionActor = caf::typed_actor<
     // Creates an adapter from a training checkpoint.
     Handles<TrainingClientActor(CreateTrainingClientFromState)>,
     // Goes on with a model that a client which is no more has trained; see there. Asks the service
-    // nothing.
+    // what the model is an adapter of, if that is not said.
     Handles<TrainingClientActor(AttachTrainingClient)>,
     // The same three with a ledger that notes the numbers of the operations.
     Handles<TrainingClientActor(CreateLoraTrainingClient, LedgerActor)>,

@@ -51,6 +51,10 @@ struct AttachTrainingClient {
 
   /// Turns whose results are wanted, in the order of their numbers.
   std::vector<NumberedTurn> open;
+
+  /// The model that it is an adapter of, by which lengths are checked before anything is sent. If
+  /// empty, the service is asked once.
+  std::string base_model = {};
 };
 
 /// Checks that there is a model and that all numbers rise.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/error.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -30,6 +32,10 @@ struct RestartPolicy {
   /// Called by the one that starts it, so it must not wait.
   StartSink on_start;
 };
+
+/// Checks the times; the error names the first that is negative, and its value.
+/// @param name of the policy, for example "restarts.pollers"
+[[nodiscard]] Result<void> validate(const RestartPolicy& policy, std::string_view name);
 
 /// Who is restarted how.
 struct RestartPolicies {

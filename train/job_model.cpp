@@ -59,6 +59,7 @@ private:
     auto attach = journal_->attach();
     if (!attach)
       return fail(std::move(attach.error()));
+    attach->base_model = settings_.base_model;
     auto client = service->attach_training_client(std::move(*attach), journal_);
     if (!client)
       return fail(std::move(client.error()));

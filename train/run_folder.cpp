@@ -148,6 +148,10 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
   return result;
 }
 
+Result<std::optional<JobIdentity>> RunFolder::finished_job(const fs::path& folder) {
+  return JobJournal::finished_job(folder / journal_name);
+}
+
 RunFolder::RunFolder(fs::path folder, std::shared_ptr<JobJournal> journal, LineFile metrics,
                      LineFile checkpoints, std::vector<fs::path> made, std::string headline)
     : folder_(std::move(folder)), journal_(std::move(journal)), metrics_file_(std::move(metrics)),

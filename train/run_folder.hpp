@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ public:
   [[nodiscard]] static Result<RunFolder> open(const std::filesystem::path& folder,
                                               const JobIdentity& identity,
                                               std::string headline = "train_mean_nll");
+
+  /// What tells the run's job from others, if it is at its end; see `JobJournal::finished_job`.
+  [[nodiscard]] static Result<std::optional<JobIdentity>>
+  finished_job(const std::filesystem::path& folder);
 
   RunFolder(RunFolder&&) noexcept = default;
   RunFolder& operator=(RunFolder&&) = delete;

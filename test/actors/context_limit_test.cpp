@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "test/actors/insides.hpp"
 #include "test/actors/training_fixture.hpp"
 
 using namespace std::chrono_literals;
@@ -40,6 +41,43 @@ struct Fixture : test::TrainingFixture {
     auto answer = ask<SampleResponse>(client, std::move(request));
     run();
     return answer;
+  }
+
+  /// A client of a model that somebody else has made.
+  TrainingClientActor attach(std::string base_model) {
+    open_session();
+    return hand_out(AttachTrainingClient{"model-1", 1, {}, std::move(base_model)});
+  }
+
+  template <class Spec>
+  TrainingClientActor hand_out(Spec spec) {
+    auto client = ask<TrainingClientActor>(session_actor, std::move(spec));
+    run();
+    REQUIRE(client->has_value());
+    REQUIRE((*client)->has_value());
+    opened_with = transport->sent.size();
+    return ***client;
+  }
+
+  /// A batch of four tokens is sent, and one of five is not.
+  void check_limit_of_four(const TrainingClientActor& client) {
+    auto pass = ask<ForwardBackwardOutput>(client, atom::forward_v,
+                                           ForwardBackwardInput{make_batch({datum(5)})});
+    run();
+    REQUIRE(pass->has_value());
+    REQUIRE_FALSE((*pass)->has_value());
+    CHECK((*pass)->error().message.find("at most 4") != std::string::npos);
+    CHECK(transport->sent.size() == opened_with);
+    (void)forward_backward(client, {datum(4)});
+    CHECK(sent_to(Endpoint::forward_backward).size() == 1);
+  }
+
+  /// The service says what models are adapters of.
+  void tell_base_model(const std::string& name) {
+    replies.insert_or_assign(std::string{path(Endpoint::get_info)},
+                             test::json(200, R"({"model_id":"model-1","model_name":")" + name
+                                                 + R"(","model_data":{"model_name":")" + name
+                                                 + R"("}})"));
   }
 
   std::size_t times_asked() const {
@@ -161,4 +199,48 @@ TEST_CASE_METHOD(Fixture, "Weights of an unknown base are looked up once a promp
     run();
     CHECK(sent_to(Endpoint::asample).size() == 3);
   }
+}
+
+TEST_CASE_METHOD(Fixture, "A client whose worker broke knows the limit as before",
+                 "[actors][training][limits][supervision]") {
+  capabilities = test::json(200, four_tokens);
+  auto client = open();
+  kill(test::worker_of(client));
+  pass(200ms);
+  opened_with = transport->sent.size();
+  check_limit_of_four(client);
+}
+
+TEST_CASE_METHOD(Fixture, "A client that goes on with a model checks lengths too",
+                 "[actors][training][limits][attach]") {
+  capabilities = test::json(200, four_tokens);
+  SECTION("where it is said what the model is an adapter of") {
+    check_limit_of_four(attach("tiny"));
+  }
+  SECTION("where the service is asked for that, once for all workers") {
+    tell_base_model("tiny");
+    auto client = attach("");
+    kill(test::worker_of(client));
+    pass(200ms);
+    replies.clear();
+    opened_with = transport->sent.size();
+    check_limit_of_four(client);
+  }
+  SECTION("but not where the service does not tell") {
+    replies.insert_or_assign(std::string{path(Endpoint::get_info)}, test::json(404, "{}"));
+    (void)forward_backward(attach(""), {datum(5)});
+    CHECK(sent_to(Endpoint::forward_backward).size() == 1);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "A model made by loading a checkpoint has the limit of its base",
+                 "[actors][training][limits]") {
+  capabilities = test::json(200, four_tokens);
+  config.create_model_via_load_weights = true;
+  tell_base_model("tiny");
+  replies.insert_or_assign(std::string{path(Endpoint::load_weights)},
+                           test::json(200, R"({"request_id":"create"})"));
+  open_session();
+  check_limit_of_four(
+      hand_out(CreateTrainingClientFromState{"tinker://run-1/weights/a", false, {}}));
 }

@@ -80,3 +80,27 @@ TEST_CASE_METHOD(test::ActorFixture,
   REQUIRE(outcome.has_value());
   CHECK_FALSE(*outcome);
 }
+
+TEST_CASE_METHOD(test::ActorFixture,
+                 "Whoever asks while the last instance breaks is told that it is given up",
+                 "[actors][supervision][front]") {
+  auto who = caf::actor{};
+  auto waits = test::Answer<bool>{};
+  const auto starter = [&](caf::event_based_actor* parent) {
+    return caf::actor{parent->spawn(slow_end, std::function<void()>{[&] {
+                                      waits = ask<bool>(who, atom::open_v);
+                                      run();
+                                      CHECK_FALSE(waits->has_value());
+                                    }})};
+  };
+  who = spawn(front, Starter{starter}, RestartPolicy{.max_restarts = 0}, SessionActor{});
+  run();
+  kill(test::behind(who));
+  REQUIRE(waits);
+  REQUIRE(waits->has_value());
+  CHECK((*waits)->error().code == Errc::gave_up);
+  const auto late = ask<bool>(who, atom::open_v);
+  run();
+  REQUIRE(late->has_value());
+  CHECK_FALSE((*late)->has_value());
+}

@@ -254,7 +254,7 @@ TEST_CASE_METHOD(Fixture, "An exception inside the client while a custom loss be
   });
   accept(Endpoint::forward, "forward");
   finish("forward", test::pass_result({{-1, -2}}));
-  CHECK(part("training client model-1").last_reason == "an exception");
+  CHECK(part("training client model-1").last_reason == "an exception: no thread");
   pass(2s); // the result is polled again
   REQUIRE(broken->jobs.size() == 1);
   broken->jobs.front()();

@@ -154,6 +154,15 @@ TEST_CASE("Bad options are named with their value", "[api][options]") {
   options = good();
   options.polling.poll_timeout = 0ms;
   CHECK(complaint(options).find("polling.poll_timeout is 0 ms") != std::string::npos);
+  options = good();
+  options.restarts.pollers.window = -1ms;
+  CHECK(complaint(options).find("restarts.pollers.window is -1 ms") == 0);
+  options = good();
+  options.restarts.clients.first_delay = -2ms;
+  CHECK(complaint(options).find("restarts.clients.first_delay is -2 ms") == 0);
+  options = good();
+  options.restarts.services.max_delay = -3ms;
+  CHECK(complaint(options).find("restarts.services.max_delay is -3 ms") == 0);
 }
 
 TEST_CASE("Telemetry is on until the environment or the caller says otherwise",

@@ -103,6 +103,29 @@ TEST_CASE_METHOD(ResumeFixture, "A run at its end is not run again", "[cli][end-
   CHECK(read_text(folder.path() / "untroubled" / "checkpoints.jsonl") == checkpoints);
 }
 
+TEST_CASE_METHOD(ResumeFixture,
+                 "A run at its end is told to be, without a service; one of another job is refused",
+                 "[cli][end-to-end][resume]") {
+  const auto wanted = untroubled();
+  // Nobody listens there, and a state folder would be made by a server of the command's own.
+  const auto nobody = std::map<std::string, std::string>{{"TINKER_BASE_URL", "http://127.0.0.1:1"},
+                                                         {"TINKER_API_KEY", "tml-test"}};
+  const auto again = run(train("untroubled", steps), nobody);
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(again.out.find("the run is at its end already\n12 steps, loss ") == 0);
+  CHECK(again.out.find("\nsampler  tinker://") != std::string::npos);
+  CHECK(metrics("untroubled") == wanted);
+  auto as_json = train("untroubled", steps);
+  as_json.emplace_back("--json");
+  CHECK(run(as_json, nobody).out.find("\"steps\":12") != std::string::npos);
+  check_one_line(run(train("untroubled", steps + 1), nobody),
+                 "its --steps is 12, but 13 is asked for");
+  auto other_model = train("untroubled", steps);
+  other_model.insert(other_model.end(), {"--model", "other"});
+  check_one_line(run(other_model, nobody), "but other is asked for");
+}
+
 TEST_CASE_METHOD(ResumeFixture, "A run's folder is for one job and one process", "[cli][resume]") {
   auto process = Process{start(local(train("run", 1'000'000)))};
   REQUIRE(process.read_line().find("1/") != std::string::npos);
