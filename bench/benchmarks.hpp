@@ -44,6 +44,9 @@ void journal();
 /// What it costs the local server to write down what it accepts, by the size of a record.
 void server_log();
 
+/// Memory and threads of a local server with 1,000 long polls open, and how soon it answers others.
+void polls();
+
 /// Memory, descriptors, threads and actors of a process with 200 training jobs, each minute.
 /// @param time how long, from the moment on at which all are at work
 void jobs(std::chrono::seconds time);

@@ -39,6 +39,7 @@ constexpr auto benchmarks = std::array{
     Benchmark{"exchange", plain<bench::exchange>},
     Benchmark{"step", plain<bench::step>},
     Benchmark{"journal", plain<bench::journal>},
+    Benchmark{"polls", plain<bench::polls>},
     Benchmark{"server-log", plain<bench::server_log>},
     Benchmark{"jobs", [](const Settings& settings) { bench::jobs(settings.jobs_time); }},
 };

@@ -29,6 +29,10 @@ public:
     return url_;
   }
 
+  [[nodiscard]] pid_t process() const noexcept {
+    return process_;
+  }
+
 private:
   PeerProcess() = default;
 

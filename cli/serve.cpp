@@ -3,6 +3,7 @@
 #include "cli/limits.hpp"
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
+#include "cli/serve_key.hpp"
 #include "cli/serve_test_mode.hpp"
 #include "cli/stop_wait.hpp"
 #include "server/server.hpp"
@@ -25,12 +26,15 @@ namespace {
 /// A hundred years.
 constexpr std::int64_t longest_expiry = 3'155'760'000;
 
+constexpr std::int64_t most_models = 1'000'000;
+
 struct ServeArguments {
   ServerOptions options;
   std::int64_t session_expiry = 3'600;
   std::filesystem::path model_dir;
   std::vector<std::string> models;
   std::size_t context = 0;
+  std::filesystem::path api_key_file;
 };
 
 /// The models to be served, the default one first.
@@ -61,10 +65,17 @@ int serve(ServeArguments arguments, const StopSignals& signals) {
   arguments.options.limits.session_expiry = std::chrono::seconds{arguments.session_expiry};
   if (const auto* key = std::getenv("TINKAF_SERVE_API_KEY"); key != nullptr)
     arguments.options.api_key = key;
+  if (!arguments.api_key_file.empty()) {
+    auto key = read_api_key(arguments.api_key_file);
+    if (!key)
+      return report(key.error(), signals);
+    arguments.options.api_key = std::move(*key);
+  }
   if (arguments.options.api_key.empty() && !is_loopback(arguments.options.host)) {
-    complain(fmt::format("--host is `{}`, where others can reach the server: set "
-                         "TINKAF_SERVE_API_KEY to the key that clients must show, or leave --host "
-                         "out to serve this machine only",
+    complain(fmt::format("--host is `{}`, where others can reach the server: name with "
+                         "--api-key-file a file that holds the key that clients must show, or set "
+                         "TINKAF_SERVE_API_KEY to it, or leave --host out to serve this machine "
+                         "only",
                          arguments.options.host));
     return exit_failure;
   }
@@ -89,10 +100,18 @@ void add_serve(CLI::App& parent, Command& run) {
   auto& options = arguments->options;
   command
       ->add_option("--host", options.host,
-                   "Address to listen on; anything but loopback needs $TINKAF_SERVE_API_KEY")
+                   "Address to listen on; anything but loopback needs a key")
       ->capture_default_str();
   command->add_option("--port", options.port, "Port; 0 takes a free one")
       ->check(whole_number(0, 65535))
+      ->capture_default_str();
+  command->add_option("--api-key-file", arguments->api_key_file,
+                      "File with the key that clients must show [$TINKAF_SERVE_API_KEY]");
+  command
+      ->add_option("--max-models", options.limits.max_models,
+                   "Models in training at the same time; making another one waits for room; 0 "
+                   "means no limit")
+      ->check(whole_number(0, most_models))
       ->capture_default_str();
   command->add_option("--state", options.state_dir,
                       "Folder for checkpoints and what is accepted [~/.local/state/tinkaf]");

@@ -26,6 +26,21 @@ enum class AccessScope : std::uint8_t {
   return scope == AccessScope::owned ? "owned" : "accessible";
 }
 
+/// Tokens that a run has used, each counted once however often its request was sent; told by the
+/// local server only.
+struct TokenCounts {
+  /// Of the data of passes, forward passes included.
+  std::int64_t train = 0;
+
+  /// Of prompts that its weights were sampled with, once for all samples of a request.
+  std::int64_t prefill = 0;
+
+  /// Drawn from its weights.
+  std::int64_t sample = 0;
+
+  friend bool operator==(const TokenCounts&, const TokenCounts&) = default;
+};
+
 struct TrainingRun {
   /// The same text as the model's id.
   std::string training_run_id;
@@ -50,6 +65,10 @@ struct TrainingRun {
 
   /// Why it is corrupted; told by the local server only.
   std::optional<std::string> corrupted_reason;
+
+  /// Its model is loaded, so that it can be trained on; told by the local server only.
+  std::optional<bool> live = {};
+  std::optional<TokenCounts> token_counts = {};
 
   friend bool operator==(const TrainingRun&, const TrainingRun&) = default;
 };

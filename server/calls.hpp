@@ -33,6 +33,11 @@ HttpReply session_heartbeat(ServiceCore& core, const HttpCall& call);
 [[nodiscard]] Result<std::shared_ptr<Sampler>> find_sampler(ServiceCore& core,
                                                             const AsampleRequest& request);
 
+/// What to sample from, by the name of a base or by a path, which decides if both are given.
+[[nodiscard]] Result<Sampler> find_weights(ServiceCore& core,
+                                           const std::optional<std::string>& base_model,
+                                           const std::optional<std::string>& model_path);
+
 /// Reads an operation and hands it to the core.
 HttpReply submit(ServiceCore& core, RequestType type, const HttpCall& call);
 
@@ -64,6 +69,7 @@ HttpReply weights_info(ServiceCore& core, const HttpCall& call);
 // sampling_calls.cpp
 HttpReply create_sampling_session(ServiceCore& core, const HttpCall& call);
 HttpReply asample(ServiceCore& core, const HttpCall& call);
+void retrieve_future(ServiceCore& core, const HttpCall& call, const Responder& responder);
 
 // run_calls.cpp
 HttpReply finish_session(ServiceCore& core, const HttpCall& call);
@@ -83,6 +89,10 @@ HttpReply set_checkpoint_ttl(ServiceCore& core, const HttpCall& call);
 HttpReply publish_checkpoint(ServiceCore& core, const HttpCall& call);
 HttpReply unpublish_checkpoint(ServiceCore& core, const HttpCall& call);
 HttpReply bare_checkpoint(ServiceCore& core, const HttpCall& call);
+
+// adapter_calls.cpp
+HttpReply import_checkpoint(ServiceCore& core, const HttpCall& call);
+HttpReply merge_checkpoints(ServiceCore& core, const HttpCall& call);
 
 // archive_calls.cpp
 HttpReply checkpoint_archive(ServiceCore& core, const HttpCall& call);

@@ -75,7 +75,8 @@ Operation snapshot_as(ServiceCore& core, const Model& owner, std::int64_t number
                                           {.id = id,
                                            .session_id = model.session_id,
                                            .trainer = model.trainer,
-                                           .weights = weights});
+                                           .weights = weights,
+                                           .run_id = model.id});
             !added)
           return fail(std::move(added.error()));
         return SaveWeightsForSamplerResponse{.sampling_session_id = id};

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tinkaf::server {
@@ -42,21 +43,63 @@ std::size_t size_of(const HttpReply& reply) {
 
 } // namespace
 
-FutureStore::FutureStore(const ServerLimits& limits, std::function<Timestamp()> wall)
-    : limits_(limits), wall_(std::move(wall)), prefix_(make_uuid()) {}
+FutureStore::FutureStore(const ServerLimits& limits, std::function<Timestamp()> wall, Look look)
+    : limits_(limits), wall_(std::move(wall)), look_(std::move(look)), prefix_(make_uuid()) {}
 
-std::string FutureStore::open(RequestType type, std::shared_ptr<RecordLog> log) {
+std::string FutureStore::open(RequestType type, std::shared_ptr<RecordLog> log, TimePoint now) {
   const std::lock_guard lock{mutex_};
   auto id = fmt::format("{}:{}", prefix_, ++count_);
   auto& future = futures_[id];
   future.type = type;
   future.log = std::move(log);
+  future.opened = now;
+  join_line(future);
   return id;
 }
 
 void FutureStore::drop(const std::string& request_id) {
   const std::lock_guard lock{mutex_};
-  futures_.erase(request_id);
+  const auto found = futures_.find(request_id);
+  if (found == futures_.end())
+    return;
+  leave_line(found->second);
+  futures_.erase(found);
+}
+
+void FutureStore::join_line(Future& future) {
+  future.place = ++last_place_;
+  lines_[future.log.get()].insert(future.place);
+  ++pending_;
+}
+
+void FutureStore::leave_line(Future& future) {
+  const auto line = lines_.find(future.log.get());
+  if (line == lines_.end() || line->second.erase(future.place) == 0)
+    return;
+  --pending_;
+  if (line->second.empty())
+    lines_.erase(line);
+}
+
+QueueView FutureStore::view(const std::string& request_id, TimePoint now) const {
+  QueueView out;
+  std::shared_ptr<RecordLog> log;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto found = futures_.find(request_id);
+    if (found == futures_.end())
+      return out;
+    const auto& future = found->second;
+    log = future.log;
+    out.total = pending_;
+    out.waited = now - future.opened;
+    if (const auto line = lines_.find(log.get()); line != lines_.end())
+      out.depth = static_cast<std::size_t>(
+          std::distance(line->second.begin(), line->second.lower_bound(future.place)));
+  }
+  if (look_)
+    look_(request_id, log.get(), out);
+  return out;
 }
 
 void FutureStore::restore_pending(const std::string& request_id, RequestType type,
@@ -65,6 +108,8 @@ void FutureStore::restore_pending(const std::string& request_id, RequestType typ
   auto& future = futures_[request_id];
   future.type = type;
   future.log = std::move(log);
+  future.opened = std::chrono::steady_clock::now();
+  join_line(future);
 }
 
 void FutureStore::restore(const std::string& request_id, FuturePoll result, TimePoint finished,
@@ -103,7 +148,8 @@ FutureStore::State FutureStore::state(const std::string& request_id) const {
   return it->second.outcome ? State::kept : State::pending;
 }
 
-void FutureStore::finish(const std::string& request_id, Result<FutureValue> result, TimePoint now) {
+void FutureStore::finish(const std::string& request_id, Result<FutureValue> result, TimePoint now,
+                         std::optional<RunCounts> counts) {
   auto outcome = std::make_shared<Outcome>();
   if (result)
     outcome->poll = std::move(*result);
@@ -125,13 +171,14 @@ void FutureStore::finish(const std::string& request_id, Result<FutureValue> resu
     type = future->type;
   }
   if (log)
-    write(request_id, type, *log, *outcome);
+    write(request_id, type, *log, *outcome, std::move(counts));
   std::vector<std::shared_ptr<Poll>> polls;
   {
     const std::lock_guard lock{mutex_};
     auto* future = pending();
     if (future == nullptr)
       return;
+    leave_line(*future);
     future->outcome = outcome;
     future->finished = now;
     for (auto& poll : std::exchange(future->polls, {}))
@@ -143,14 +190,15 @@ void FutureStore::finish(const std::string& request_id, Result<FutureValue> resu
 }
 
 void FutureStore::write(const std::string& request_id, RequestType type, RecordLog& log,
-                        Outcome& outcome) const {
+                        Outcome& outcome, std::optional<RunCounts> counts) const {
   const auto reply = encode(outcome, {.request_id = request_id, .accept = stored_as(type)});
   (void)append(log, RecordKind::done,
                OutcomeNote{.request_id = request_id,
                            .type = type,
                            .time = wall_now(),
                            .failed = std::holds_alternative<FutureFailed>(outcome.poll),
-                           .content_type = reply.content_type},
+                           .content_type = reply.content_type,
+                           .counts = std::move(counts)},
                *reply.body);
 }
 
@@ -248,7 +296,7 @@ void FutureStore::tick(TimePoint now) {
   }
   for (const auto& poll : over)
     poll->responder.send(
-        encoded(FuturePending{.queue_state = QueueState::active}, poll->request_id, poll->accept));
+        HttpReply::json(200, write_queue_view(view(poll->request_id, now), poll->request_id, now)));
 }
 
 void FutureStore::sweep(TimePoint now) {

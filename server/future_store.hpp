@@ -5,6 +5,8 @@
 #include "messages/timestamp.hpp"
 #include "server/http/http_exchange.hpp"
 #include "server/journal/record_log.hpp"
+#include "server/queue_view.hpp"
+#include "server/run_counts.hpp"
 #include "server/server_options.hpp"
 
 #include <array>
@@ -17,7 +19,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tinkaf::server {
@@ -31,19 +35,28 @@ class FutureStore {
 public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
+  /// Adds to what is known of a request that is not done: why it waits, and what is computed.
+  /// Called without a lock.
+  using Look
+      = std::function<void(const std::string& request_id, const RecordLog* log, QueueView& view)>;
+
   /// @param wall the time of day, for logs
-  explicit FutureStore(const ServerLimits& limits, std::function<Timestamp()> wall = {});
+  explicit FutureStore(const ServerLimits& limits, std::function<Timestamp()> wall = {},
+                       Look look = {});
 
   /// Makes an id whose result is to come.
   [[nodiscard]] std::string open(RequestType type = RequestType::create_model,
-                                 std::shared_ptr<RecordLog> log = nullptr);
+                                 std::shared_ptr<RecordLog> log = nullptr,
+                                 TimePoint now = std::chrono::steady_clock::now());
 
   /// Forgets an id that nobody was told.
   void drop(const std::string& request_id);
 
   /// Stores a result or a failure and answers the polls that wait for it. A second call for one id
   /// does nothing.
-  void finish(const std::string& request_id, Result<FutureValue> result, TimePoint now);
+  /// @param counts what its run has used, to be noted with the result
+  void finish(const std::string& request_id, Result<FutureValue> result, TimePoint now,
+              std::optional<RunCounts> counts = {});
 
   /// Answers a poll now, or keeps it until there is a result or `poll_hold` is over.
   /// @param metadata_allowed a result beyond `announce_bytes` may be announced with its size first
@@ -93,6 +106,8 @@ private:
     RequestType type = RequestType::create_model;
     std::shared_ptr<RecordLog> log;
     std::shared_ptr<Outcome> outcome; // null: pending, or expired
+    TimePoint opened;
+    std::uint64_t place = 0; // in its line; 0 if it does not wait
     TimePoint finished;
     std::optional<TimePoint> delivered;
     std::size_t bytes = 0;
@@ -104,16 +119,25 @@ private:
   void deliver(const std::shared_ptr<Outcome>& outcome, const Poll& poll, TimePoint now);
   void note_delivery(const std::string& request_id, std::size_t bytes, TimePoint now);
   void expire(Future& future, TimePoint now);
-  void write(const std::string& request_id, RequestType type, RecordLog& log,
-             Outcome& outcome) const;
+  void write(const std::string& request_id, RequestType type, RecordLog& log, Outcome& outcome,
+             std::optional<RunCounts> counts) const;
+  void join_line(Future& future);
+  void leave_line(Future& future);
+  [[nodiscard]] QueueView view(const std::string& request_id, TimePoint now) const;
   [[nodiscard]] Timestamp wall_now() const;
   void sweep(TimePoint now);
 
   const ServerLimits limits_;
   const std::function<Timestamp()> wall_;
+  const Look look_;
   mutable std::mutex mutex_;
   std::optional<std::string> closed_;
   std::map<std::string, Future> futures_;
+
+  // What is pending, in the order of its arrival: all of it, and by log.
+  std::size_t pending_ = 0;
+  std::uint64_t last_place_ = 0;
+  std::map<const RecordLog*, std::set<std::uint64_t>> lines_;
 
   // Polls in the order in which their time is over, answered ones too.
   std::deque<std::pair<TimePoint, std::shared_ptr<Poll>>> held_;

@@ -3,9 +3,15 @@
 
 #include "server/model/adapter.hpp"
 #include "server/model/engine.hpp"
+#include "server/model/peft_import.hpp"
 #include "server/model/sampler.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace tinkaf::server {
 
@@ -43,6 +49,22 @@ public:
   Result<OptimStepResponse> optim_step(const AdamParams& params) override {
     return model::optim_step(adapter_, params);
   }
+  Metrics gradient_norms() const override {
+    const auto& layout = adapter_.weights().layout();
+    const auto& gradient = adapter_.gradient();
+    Metrics out;
+    const auto add = [&](const std::string& name, std::size_t offset, std::size_t size) {
+      double sum = 0.0;
+      for (const float x : std::span{gradient}.subspan(offset, size))
+        sum += static_cast<double>(x) * x;
+      out[fmt::format("grad_norm/{}.weight:mean", name)] = std::sqrt(sum);
+    };
+    for (const auto& x : layout.linears) {
+      add(x.name + ".lora_A", x.a, layout.rank * x.in);
+      add(x.name + ".lora_B", x.b, layout.rank * x.out);
+    }
+    return out;
+  }
   void drop_gradient() override {
     adapter_.drop_gradient();
   }
@@ -76,6 +98,9 @@ public:
   std::int64_t max_context_length() const override {
     return static_cast<std::int64_t>(base_->max_context_length());
   }
+  const text::Tokenizer* tokenizer() const override {
+    return &base_->tokenizer();
+  }
   Result<void> check_loss_config(LossFn loss_fn,
                                  const std::optional<LossFnConfig>& config) const override {
     return model::check_loss_config(loss_fn, config);
@@ -92,6 +117,16 @@ public:
   Result<std::unique_ptr<TrainedModel>> load(const std::filesystem::path& folder,
                                              bool with_optimizer) override {
     return wrap(model::Adapter::load(base_, folder, with_optimizer));
+  }
+  Result<std::unique_ptr<TrainedModel>>
+  import_adapter(const std::filesystem::path& folder) override {
+    return wrap(model::import_peft(base_, folder));
+  }
+  Result<std::unique_ptr<TrainedModel>> merge(std::span<const Share> shares) override {
+    std::vector<model::MergePart> parts;
+    for (const auto& share : shares)
+      parts.push_back({share.folder, share.weight});
+    return wrap(model::merge_adapters(base_, parts));
   }
   Result<std::unique_ptr<TrainedModel>> restore(const std::filesystem::path& folder) override {
     return wrap(model::Adapter::restore(base_, folder));

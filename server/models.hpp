@@ -44,6 +44,9 @@ struct Model {
   /// It sleeps at least until then, as somebody wants it for a test.
   std::optional<std::chrono::steady_clock::time_point> held_until = {};
 
+  /// It sleeps since there are as many models as the server holds.
+  bool waits_for_room = false;
+
   // Of the compute thread.
   std::unique_ptr<TrainedModel> trained = nullptr;
   Error missing = {}; // why there is none
@@ -74,6 +77,9 @@ struct Sampler {
 
   /// Null for the base itself.
   WeightsFolder weights = nullptr;
+
+  /// The run that the weights are of; empty for the base itself.
+  std::string run_id = {};
 
   /// The checkpoint that the weights are from, if they are.
   std::optional<std::string> model_path = {};

@@ -61,6 +61,14 @@ OperationQueue::Expired OperationQueue::give_up() {
   return {missing, take_waiting()};
 }
 
+bool OperationQueue::waits(const std::string& request_id) const {
+  const auto is_it = [&](const Operation& x) { return x.request_id == request_id; };
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+    return (entry.second.operation && is_it(*entry.second.operation))
+           || std::any_of(entry.second.followers.begin(), entry.second.followers.end(), is_it);
+  });
+}
+
 std::vector<OperationQueue::Operation> OperationQueue::take_waiting() {
   std::vector<Operation> taken;
   for (auto& [seq_id, entry] : waiting_) {

@@ -76,6 +76,9 @@ public:
   /// Takes all operations out that wait for a number.
   [[nodiscard]] std::vector<Operation> take_waiting();
 
+  /// Whether that request waits for a number.
+  [[nodiscard]] bool waits(const std::string& request_id) const;
+
   /// How many operations wait for a number.
   [[nodiscard]] std::size_t waiting() const noexcept {
     return waiting_.size();

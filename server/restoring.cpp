@@ -104,6 +104,7 @@ void Restoring::sampler(const Session& session, const LoggedRecord& record) {
       = std::make_shared<Sampler>(Sampler{.id = SessionTable::id_of(session.id, kind, note->number),
                                           .session_id = session.id,
                                           .trainer = *base,
+                                          .run_id = note->run_id,
                                           .model_path = note->model_path,
                                           .version = note->version,
                                           .log = session.log});
@@ -155,6 +156,8 @@ void Restoring::outcomes(const std::shared_ptr<RecordLog>& log, const LogContent
 void Restoring::outcome(const std::string& request_id, const LogContents::Outcome& outcome,
                         const std::shared_ptr<RecordLog>& log) {
   const auto& limits = core_.options.limits;
+  if (outcome.note.counts)
+    core_.runs.restore_tokens(outcome.note.counts->run_id, outcome.note.counts->tokens);
   if (outcome.bytes.empty() && !outcome.expired)
     return; // forgotten
   auto expires = outcome.delivered ? *outcome.delivered + limits.delivered_retention

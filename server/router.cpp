@@ -3,15 +3,18 @@
 
 #include "server/calls.hpp"
 #include "server/http/uri.hpp"
+#include "server/openai/calls.hpp"
 
 #include <array>
 #include <optional>
+#include <span>
 
 namespace tinkaf::server {
 
 namespace {
 
 constexpr std::string_view prefix = "/api/v1/";
+constexpr std::string_view openai_prefix = "/oai/api/v1/";
 
 constexpr auto routes = std::to_array<Route>({
     {"healthz", "GET", calls::healthz, Access::open},
@@ -34,7 +37,7 @@ constexpr auto routes = std::to_array<Route>({
     {"weights_info", "POST", calls::weights_info},
     {"create_sampling_session", "POST", calls::create_sampling_session},
     {"asample", "POST", calls::asample},
-    {"retrieve_future", "POST", nullptr},
+    {"retrieve_future", "POST", calls::retrieve_future},
     {"sessions", "GET", calls::list_sessions},
     {"sessions/{}", "GET", calls::get_session},
     {"sessions/{}/project", "PUT", calls::assign_project, Access::token, true},
@@ -44,6 +47,8 @@ constexpr auto routes = std::to_array<Route>({
     {"training_runs", "GET", calls::list_runs, Access::token, true},
     {"training_runs/{}", "GET", calls::get_run, Access::token, true},
     {"training_runs/{}/checkpoints", "GET", calls::list_run_checkpoints, Access::token, true},
+    {"import_checkpoint", "POST", calls::import_checkpoint, Access::token, true},
+    {"merge_checkpoints", "POST", calls::merge_checkpoints, Access::token, true},
     {"checkpoints", "GET", calls::list_checkpoints, Access::token, true},
     {"training_runs/{}/checkpoints/{}/{}", "DELETE", calls::delete_checkpoint, Access::token, true},
     {"training_runs/{}/checkpoints/{}/{}/ttl", "PUT", calls::set_checkpoint_ttl, Access::token,
@@ -62,6 +67,12 @@ constexpr auto routes = std::to_array<Route>({
     {"training_runs/{}/checkpoints/{}/ttl", "PUT", calls::bare_checkpoint},
     {"training_runs/{}/checkpoints/{}/publish", "POST", calls::bare_checkpoint},
     {"training_runs/{}/checkpoints/{}/archive", "GET", calls::bare_checkpoint},
+});
+
+constexpr auto openai_routes = std::to_array<Route>({
+    {"completions", "POST", openai::completions, Access::key, true},
+    {"chat/completions", "POST", openai::chat_completions, Access::key, true},
+    {"models", "GET", openai::models, Access::key},
 });
 
 /// Takes the first segment off a path.
@@ -89,14 +100,23 @@ std::optional<std::vector<std::string>> match(std::string_view pattern, std::str
 
 } // namespace
 
+bool is_openai(std::string_view path) noexcept {
+  return path.starts_with(openai_prefix);
+}
+
 RouteMatch find_route(std::string_view method, std::string_view path) {
   // No id holds a slash, so that an escaped one separates just as well.
   const auto decoded = percent_decode(path);
-  if (!decoded || !decoded->starts_with(prefix))
+  if (!decoded)
     return {};
+  const bool of_openai = is_openai(*decoded);
+  if (!of_openai && !decoded->starts_with(prefix))
+    return {};
+  const auto rest
+      = std::string_view{*decoded}.substr(of_openai ? openai_prefix.size() : prefix.size());
   RouteMatch out;
-  for (const auto& route : routes) {
-    auto arguments = match(route.path, std::string_view{*decoded}.substr(prefix.size()));
+  for (const auto& route : of_openai ? std::span<const Route>{openai_routes} : routes) {
+    auto arguments = match(route.path, rest);
     if (!arguments)
       continue;
     out.methods.push_back(route.method);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace tinkaf::server {
@@ -22,19 +23,27 @@ enum class Access : std::uint8_t {
   token,
 };
 
+/// Answers a call at once.
+using Answer = HttpReply (*)(ServiceCore&, const HttpCall&);
+
+/// Answers a call at once or later.
+using LateAnswer = void (*)(ServiceCore&, const HttpCall&, const Responder&);
+
 struct Route {
-  /// Below `/api/v1/`; `{}` stands for one segment.
+  /// Below `/api/v1/`, or `/oai/api/v1/` for calls of OpenAI; `{}` stands for one segment.
   std::string_view path;
   std::string_view method;
 
-  /// Null for polls, which may be answered later.
-  HttpReply (*answer)(ServiceCore&, const HttpCall&);
+  std::variant<Answer, LateAnswer> answer;
 
   Access access = Access::token;
 
-  /// Reads or writes files, so it is kept off the HTTP threads.
+  /// Reads or writes files or computes, so it is kept off the HTTP threads.
   bool slow = false;
 };
+
+/// Whether a path is one of the calls of OpenAI, whose errors and keys have another form.
+[[nodiscard]] bool is_openai(std::string_view path) noexcept;
 
 /// What is known of a path.
 struct RouteMatch {

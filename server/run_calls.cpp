@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json_rest.hpp"
+#include "api/wire/json_writer.hpp"
 #include "server/calls.hpp"
 #include "server/http/uri.hpp"
 #include "server/replies.hpp"
@@ -11,6 +12,27 @@
 #include <algorithm>
 
 // What there is and was: sessions, samplers, training runs.
+
+namespace tinkaf::server {
+
+static void describe(wire::JsonWriter& v, const SessionView& x) {
+  v.field("session_id", x.id);
+  v.field("live", x.live);
+  v.unless_empty("ended_reason", x.reason);
+  v.field("models", static_cast<std::int64_t>(x.models));
+  v.field("samplers", static_cast<std::int64_t>(x.samplers));
+  v.field("silent_sec",
+          std::int64_t{std::chrono::duration_cast<std::chrono::seconds>(x.silent).count()});
+}
+
+static void describe(wire::JsonWriter& v, const SessionContents& x) {
+  v.field("training_run_ids", x.training_run_ids);
+  v.field("sampler_ids", x.sampler_ids);
+  v.field("live", x.view.live);
+  v.unless_empty("ended_reason", x.view.reason);
+}
+
+} // namespace tinkaf::server
 
 namespace tinkaf::server::calls {
 
@@ -42,9 +64,24 @@ TrainingRun told(const ServiceCore& core, RunRecord record) {
       return std::nullopt;
     return told_checkpoint(*found);
   };
+  out.live = core.is_loaded(out.training_run_id);
+  out.token_counts = record.tokens;
   out.last_checkpoint = last(CheckpointKind::training);
   out.last_sampler_checkpoint = last(CheckpointKind::sampler);
   return out;
+}
+
+/// A page of sessions: their ids for every client, and what this server knows besides.
+struct SessionList {
+  std::vector<SessionView> views;
+};
+
+void describe(wire::JsonWriter& v, const SessionList& x) {
+  std::vector<std::string> ids;
+  for (const auto& view : x.views)
+    ids.push_back(view.id);
+  v.field("sessions", ids);
+  v.field("details", x.views);
 }
 
 } // namespace
@@ -53,15 +90,19 @@ HttpReply list_sessions(ServiceCore& core, const HttpCall& call) {
   const auto page = read_page(call, default_page);
   if (!page)
     return error_reply(page.error());
+  const auto wanted = query_value(call.query, "include_ended").value_or("false");
+  if (wanted != "true" && wanted != "false")
+    return error_reply(400,
+                       fmt::format("include_ended: must be true or false, but is `{}`", wanted));
   return HttpReply::json(
-      200, wire::to_json(ListSessionsResponse{.sessions = cut(core.session_ids(), *page).first}));
+      200, wire::write_json(SessionList{cut(core.session_views(wanted == "true"), *page).first}));
 }
 
 HttpReply get_session(ServiceCore& core, const HttpCall& call) {
   if (auto good = check_access_scope(call); !good)
     return error_reply(good.error());
   const auto session = core.session(call.arguments.at(0));
-  return session ? HttpReply::json(200, wire::to_json(*session)) : error_reply(session.error());
+  return session ? HttpReply::json(200, wire::write_json(*session)) : error_reply(session.error());
 }
 
 HttpReply assign_project(ServiceCore& core, const HttpCall& call) {

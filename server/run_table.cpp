@@ -30,6 +30,9 @@ void describe(V& v, wire::Visited<V, RunRecord>& x) {
   v.optional("project_id", x.project_id);
   wire::visit_time(v, "last_request_time", x.last_request);
   v.optional("damage", x.damage);
+  v.defaulted("trained_tokens", x.tokens.train);
+  v.defaulted("prompt_tokens", x.tokens.prefill);
+  v.defaulted("sampled_tokens", x.tokens.sample);
 }
 
 namespace {
@@ -108,6 +111,31 @@ void RunTable::note_damage(const std::string& id, const std::string& reason) {
     found->second.changed = true;
   }
   store(id);
+}
+
+std::optional<TokenCounts> RunTable::note_tokens(const std::string& id, const TokenCounts& more) {
+  const std::lock_guard lock{mutex_};
+  const auto found = runs_.find(id);
+  if (found == runs_.end())
+    return std::nullopt;
+  auto& tokens = found->second.record.tokens;
+  tokens.train += more.train;
+  tokens.prefill += more.prefill;
+  tokens.sample += more.sample;
+  found->second.changed = true;
+  return tokens;
+}
+
+void RunTable::restore_tokens(const std::string& id, const TokenCounts& least) {
+  const std::lock_guard lock{mutex_};
+  const auto found = runs_.find(id);
+  if (found == runs_.end())
+    return;
+  auto& tokens = found->second.record.tokens;
+  tokens.train = std::max(tokens.train, least.train);
+  tokens.prefill = std::max(tokens.prefill, least.prefill);
+  tokens.sample = std::max(tokens.sample, least.sample);
+  found->second.changed = true;
 }
 
 void RunTable::move(const std::string& session_id, const std::string& project_id) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/rest_runs.hpp"
 #include "messages/session.hpp"
 #include "messages/timestamp.hpp"
 #include "server/state_folder.hpp"
@@ -25,6 +26,8 @@ struct RunRecord {
 
   /// Why the run's state is lost; absent if it is not.
   std::optional<std::string> damage;
+
+  TokenCounts tokens = {};
 };
 
 /// All training runs. Thread-safe.
@@ -42,6 +45,12 @@ public:
 
   void note_request(const std::string& id, Timestamp now);
   void note_damage(const std::string& id, const std::string& reason);
+
+  /// Adds to what the run has used; what it has used then, or nothing if there is no such run.
+  std::optional<TokenCounts> note_tokens(const std::string& id, const TokenCounts& more);
+
+  /// The run has used so much, or more if that is known.
+  void restore_tokens(const std::string& id, const TokenCounts& least);
 
   /// Moves the runs of a session to a project.
   void move(const std::string& session_id, const std::string& project_id);

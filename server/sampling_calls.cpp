@@ -12,9 +12,6 @@
 
 namespace tinkaf::server::calls {
 
-namespace {
-
-/// What to sample from, by the name of a base or by a path, which decides if both are given.
 Result<Sampler> find_weights(ServiceCore& core, const std::optional<std::string>& base_model,
                              const std::optional<std::string>& model_path) {
   if (!model_path) {
@@ -38,9 +35,12 @@ Result<Sampler> find_weights(ServiceCore& core, const std::optional<std::string>
   return Sampler{.id = *model_path,
                  .trainer = std::move(*trainer),
                  .weights = std::move(found->weights),
+                 .run_id = found->path.training_run_id,
                  .model_path = *model_path,
                  .version = *model_path + " " + found->info.version};
 }
+
+namespace {
 
 /// Refuses options of newer SDKs that change what a sample yields: to leave them out in silence
 /// would pass for an answer. They are there in every request, mostly with the value for "off".
@@ -110,6 +110,15 @@ HttpReply asample(ServiceCore& core, const HttpCall& call) {
   if (auto& seed = seeded.sample.sampling_params.seed; !seed)
     seed = draw_seed();
   return core.submit_sample(*sampler, digest_of("asample", *json), seeded);
+}
+
+void retrieve_future(ServiceCore& core, const HttpCall& call, const Responder& responder) {
+  const auto request = wire::from_json<RetrieveFutureRequest>(call.body);
+  if (!request)
+    return responder.send(error_reply(request.error()));
+  core.futures.poll(request->request_id, request->allow_metadata_only,
+                    std::string{header(call.headers, "accept")}, responder,
+                    ServiceCore::Clock::now());
 }
 
 } // namespace tinkaf::server::calls

@@ -50,6 +50,8 @@ server::HttpServerOptions http_options(const ServerOptions& options, server::Ser
       .max_body = options.limits.max_body,
       .keep_alive = options.limits.keep_alive,
       .stall = options.limits.read_stall,
+      .slow_request = options.limits.slow_request,
+      .max_connections = options.limits.max_connections,
       .refuse = [&service](const server::HttpCall& call) { return service.refuse(call); },
       .handle =
           [&service](server::HttpCall call, server::Responder responder) {

@@ -64,11 +64,22 @@ struct ServerLimits {
   /// Largest request body, packed or unpacked; beyond it the answer is 413.
   std::size_t max_body = std::size_t{64} << 20;
 
+  /// Data of one pass; beyond it the answer is 400. Clients send at most 1024 at once.
+  std::size_t max_data = 16'384;
+
+  /// Open connections; further ones are closed as they come. Every waiting poll holds one.
+  std::size_t max_connections = 16'384;
+
   /// A result beyond this is announced with its size first where the client allows that.
   std::size_t announce_bytes = std::size_t{4} << 20;
 
   /// Largest rank of an adapter.
   std::int32_t max_lora_rank = 256;
+
+  /// Models in training that are held at the same time; 0 means as many as are made. Making another
+  /// one is accepted and waits, with this as its reason, until one is unloaded. Models of an
+  /// earlier server count from the moment on when they are used.
+  std::size_t max_models = 0;
 
   /// Operations of one model that may wait; beyond it the answer is 429, except for the number
   /// that the others wait for.
@@ -95,6 +106,10 @@ struct ServerLimits {
 
   /// A request that makes no progress on its way in is given up after this.
   std::chrono::milliseconds read_stall{std::chrono::seconds{30}};
+
+  /// A request is given up if its header is not there after this, or its body after this and as
+  /// many seconds as it has megabytes, however steadily it trickles in.
+  std::chrono::milliseconds slow_request{std::chrono::minutes{1}};
 };
 
 /// Faults that a server plays, so that clients can be tested. The counts begin with the server,

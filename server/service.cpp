@@ -2,7 +2,7 @@
 #include "server/service.hpp"
 
 #include "api/wire/compression.hpp"
-#include "api/wire/json.hpp"
+#include "server/openai/answer.hpp"
 #include "server/replies.hpp"
 #include "server/router.hpp"
 #include "server/unread.hpp"
@@ -28,19 +28,35 @@ bool same_secret(std::string_view a, std::string_view b) {
   return differ == 0;
 }
 
+/// What a call shows, in the header of its API.
+std::string_view credential_of(const HttpCall& call) {
+  constexpr std::string_view scheme = "bearer ";
+  const auto key = header(call.headers, "x-api-key");
+  auto bearer = header(call.headers, "authorization");
+  if (!is_openai(call.path) || !key.empty() || bearer.size() < scheme.size())
+    return key;
+  for (std::size_t i = 0; i < scheme.size(); ++i)
+    if ((bearer[i] | 0x20) != (scheme[i] | 0x20))
+      return key;
+  bearer.remove_prefix(scheme.size());
+  return bearer;
+}
+
 /// Looks at the key, or at the token for which it was exchanged.
 std::optional<HttpReply> refuse_credential(const ServiceCore& core, const HttpCall& call,
                                            Access access) {
-  const auto credential = header(call.headers, "x-api-key");
+  const auto credential = credential_of(call);
   const bool exchanged = access == Access::token && core.options.client_config.pjwt_auth_enabled;
   if (access == Access::open || (!exchanged && core.options.api_key.empty()))
     return std::nullopt;
   if (credential.empty())
-    return error_reply(401, "the header X-API-Key is missing");
+    return error_reply(401, is_openai(call.path)
+                                ? "the header Authorization with a bearer token is missing"
+                                : "the header X-API-Key is missing");
   if (!exchanged) {
     if (same_secret(credential, core.options.api_key))
       return std::nullopt;
-    return error_reply(403, "the key in X-API-Key is not that of this server");
+    return error_reply(403, "the key is not that of this server");
   }
   switch (core.tokens.check(std::string{credential}, core.wall_now())) {
   case TokenTable::State::good:
@@ -58,21 +74,12 @@ std::optional<HttpReply> refuse_credential(const ServiceCore& core, const HttpCa
 std::optional<HttpReply> refuse_content(const HttpCall& call) {
   const auto type = header(call.headers, "content-type");
   const bool training = call.path == "/api/v1/forward_backward" || call.path == "/api/v1/forward";
-  if (type.empty() || type.find("json") != std::string_view::npos
-      || (training && is_protobuf(call)))
+  if (type.empty() || type.find("json") != std::string_view::npos || (training && is_protobuf(call))
+      || (call.path == "/api/v1/import_checkpoint" && type == "application/x-tar"))
     return std::nullopt;
   return error_reply(415, fmt::format("content-type: `{}` is not taken here, but "
                                       "application/json is{}",
                                       type, training ? ", and application/x-protobuf" : ""));
-}
-
-HttpReply guarded(HttpReply (*answer)(ServiceCore&, const HttpCall&), ServiceCore& core,
-                  const HttpCall& call) {
-  try {
-    return answer(core, call);
-  } catch (const std::exception& error) {
-    return error_reply(500, fmt::format("{}: {}", call.path, error.what()));
-  }
 }
 
 } // namespace
@@ -88,6 +95,13 @@ Service::~Service() {
 }
 
 std::optional<HttpReply> Service::refuse(const HttpCall& call) const {
+  auto refusal = refuse_unread_body(call);
+  if (refusal && is_openai(call.path))
+    return openai::in_openai_form(std::move(*refusal));
+  return refusal;
+}
+
+std::optional<HttpReply> Service::refuse_unread_body(const HttpCall& call) const {
   const auto found = find_route(call.method, call.path);
   if (found.methods.empty())
     return error_reply(404, fmt::format("there is no call {} {}", call.method, call.path));
@@ -128,14 +142,14 @@ void Service::answer(const Route& route, HttpCall call, const Responder& respond
                       unpacked.error().message));
     call.body = std::move(*unpacked);
   }
-  if (route.answer != nullptr)
-    return responder.send(guarded(route.answer, *core_, call));
-  const auto request = wire::from_json<RetrieveFutureRequest>(call.body);
-  if (!request)
-    return responder.send(error_reply(request.error()));
-  core_->futures.poll(request->request_id, request->allow_metadata_only,
-                      std::string{header(call.headers, "accept")}, responder,
-                      ServiceCore::Clock::now());
+  try {
+    if (const auto* now = std::get_if<Answer>(&route.answer))
+      responder.send((*now)(*core_, call));
+    else
+      std::get<LateAnswer>(route.answer)(*core_, call, responder);
+  } catch (const std::exception& error) {
+    responder.send(error_reply(500, fmt::format("{}: {}", call.path, error.what())));
+  }
 }
 
 void Service::tick() {

@@ -46,6 +46,7 @@ public:
   [[nodiscard]] const std::filesystem::path& state_dir() const noexcept;
 
 private:
+  [[nodiscard]] std::optional<HttpReply> refuse_unread_body(const HttpCall& call) const;
   void answer(const Route& route, HttpCall call, const Responder& responder);
 
   std::unique_ptr<ServiceCore> core_;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 // Sessions, time and the end. The rest of the core is in the other files called service_….cpp.
@@ -18,6 +19,9 @@ namespace {
 
 /// How often checkpoints that have expired are looked for, besides when they are listed.
 constexpr std::chrono::minutes sweep_interval{1};
+
+/// Sessions that have ended are told of as long as they are among the last ones.
+constexpr std::size_t most_ended_sessions = 1000;
 
 constexpr const char* stop_reason = "the server is stopping";
 
@@ -39,9 +43,13 @@ ServiceCore::ServiceCore(const ServerOptions& settings, std::vector<std::shared_
                          std::shared_ptr<Faults> faults_to_play)
     : options(settings), trainers(std::move(bases)), state(std::move(folder)),
       faults(std::move(faults_to_play)), runs(*state, wall_now()),
-      futures(settings.limits, [this] { return wall_now(); }), tokens(settings.limits.token_life),
-      snapshots(settings.limits.max_loaded_samplers), loose_log(journal.loose_log()),
-      journal_(std::move(journal)) {
+      futures(
+          settings.limits, [this] { return wall_now(); },
+          [this](const std::string& request_id, const RecordLog* log, QueueView& view) {
+            look(request_id, log, view);
+          }),
+      tokens(settings.limits.token_life), snapshots(settings.limits.max_loaded_samplers),
+      loose_log(journal.loose_log()), journal_(std::move(journal)) {
   Restoring{*this}.run();
   seen_ = Clock::now();
   computing_.post("journal", [this](const std::stop_token&) { clean_journal(); });
@@ -82,26 +90,59 @@ Result<void> ServiceCore::move_session(const std::string& session_id,
 Result<void> ServiceCore::finish_session(const std::string& session_id) {
   const std::lock_guard lock{mutex_};
   if (!sessions_.contains(session_id)) {
-    if (!session_logs_.contains(session_id))
-      return no_session(session_id);
-    return {};
+    const bool ended = std::any_of(ended_sessions_.begin(), ended_sessions_.end(),
+                                   [&](const auto& x) { return x.id == session_id; });
+    return ended || session_logs_.contains(session_id) ? Result<void>{} : no_session(session_id);
   }
+  const std::string reason = "since its client has finished the session";
+  if (const auto log = session_logs_.find(session_id); log != session_logs_.end())
+    if (auto written = append(*log->second, RecordKind::ended, TextNote{reason}); !written)
+      return not_written(written.error());
   sessions_.close(session_id);
-  end_session(session_id, "since its client has finished the session", true);
+  end_session(session_id, reason, false);
   return {};
 }
 
-std::vector<std::string> ServiceCore::session_ids() const {
-  const std::lock_guard lock{mutex_};
-  return sessions_.ids();
+SessionView ServiceCore::view_of(const std::string& session_id) const {
+  SessionView out{.id = session_id, .reason = {}};
+  out.silent = Clock::now() - sessions_.last_seen(session_id);
+  const auto of_session = [&](const auto& entry) { return entry.second->session_id == session_id; };
+  out.models = static_cast<std::size_t>(std::count_if(models_.begin(), models_.end(), of_session));
+  out.samplers
+      = static_cast<std::size_t>(std::count_if(samplers_.begin(), samplers_.end(), of_session));
+  return out;
 }
 
-Result<GetSessionResponse> ServiceCore::session(const std::string& session_id) const {
-  GetSessionResponse out;
+std::vector<SessionView> ServiceCore::session_views(bool with_ended) const {
+  std::vector<SessionView> out;
+  const std::lock_guard lock{mutex_};
+  for (const auto& id : sessions_.ids())
+    out.push_back(view_of(id));
+  if (with_ended)
+    for (const auto& ended : ended_sessions_)
+      out.push_back({.id = ended.id,
+                     .live = false,
+                     .reason = ended.reason,
+                     .silent = Clock::now() - ended.when});
+  return out;
+}
+
+Result<SessionContents> ServiceCore::session(const std::string& session_id) const {
+  SessionContents out;
   {
     const std::lock_guard lock{mutex_};
-    if (!sessions_.contains(session_id))
-      return no_session(session_id);
+    if (sessions_.contains(session_id)) {
+      out.view = view_of(session_id);
+    } else {
+      const auto ended = std::find_if(ended_sessions_.begin(), ended_sessions_.end(),
+                                      [&](const auto& x) { return x.id == session_id; });
+      if (ended == ended_sessions_.end())
+        return no_session(session_id);
+      out.view = {.id = session_id,
+                  .live = false,
+                  .reason = ended->reason,
+                  .silent = Clock::now() - ended->when};
+    }
     for (const auto& [id, sampler] : samplers_)
       if (sampler->session_id == session_id)
         out.sampler_ids.push_back(id);
@@ -110,6 +151,48 @@ Result<GetSessionResponse> ServiceCore::session(const std::string& session_id) c
     if (run.session_id == session_id)
       out.training_run_ids.push_back(run.id);
   return out;
+}
+
+void ServiceCore::look(const std::string& request_id, const RecordLog* log, QueueView& view) const {
+  {
+    const std::lock_guard lock{running_mutex_};
+    const auto own = std::find_if(running_.begin(), running_.end(),
+                                  [&](const RunningWork& x) { return x.request_id == request_id; });
+    if (own != running_.end())
+      view.running = *own;
+    else if (!running_.empty())
+      view.running = running_.front();
+  }
+  const std::lock_guard lock{mutex_};
+  const auto found = std::find_if(models_.begin(), models_.end(),
+                                  [log](const auto& x) { return x.second->log.get() == log; });
+  if (found == models_.end())
+    return;
+  const auto& model = *found->second;
+  if (model.waits_for_room) {
+    view.state = QueueState::paused_capacity;
+    view.reason = fmt::format("the server holds {} models, which is the most (`max_models`); this "
+                              "waits until one is unloaded",
+                              options.limits.max_models);
+  } else if (model.queue.waits(request_id)) {
+    view.state = QueueState::paused_capacity;
+    view.reason
+        = fmt::format("this waits for the request number {} of its model, which has not "
+                      "come; after {} s it is given up",
+                      model.queue.next(),
+                      std::chrono::duration_cast<std::chrono::seconds>(options.limits.gap).count());
+  }
+}
+
+ServiceCore::Running::Running(ServiceCore& core, const std::string& request_id, RequestType type)
+    : core_(core) {
+  const std::lock_guard lock{core_.running_mutex_};
+  self_ = core_.running_.insert(core_.running_.end(), {request_id, type, Clock::now()});
+}
+
+ServiceCore::Running::~Running() {
+  const std::lock_guard lock{core_.running_mutex_};
+  core_.running_.erase(self_);
 }
 
 Result<void> ServiceCore::touch(const std::string& session_id) {
@@ -131,7 +214,15 @@ void ServiceCore::end_session(const std::string& session_id, const std::string& 
     end_model(model, reason);
   std::erase_if(samplers_,
                 [&](const auto& entry) { return entry.second->session_id == session_id; });
+  ended_sessions_.push_front({session_id, reason, Clock::now()});
+  if (ended_sessions_.size() > most_ended_sessions)
+    ended_sessions_.pop_back();
   drop_unused_weights();
+}
+
+void ServiceCore::note_pass(const Model& model, std::int64_t count) {
+  note_usage(model.session_id, *model.trainer, UsageTable::Kind::trained_tokens, count);
+  (void)runs.note_tokens(model.id, {.train = count});
 }
 
 void ServiceCore::note_usage(const std::string& session_id, const Trainer& base,

@@ -13,6 +13,7 @@
 #include "server/run_table.hpp"
 #include "server/server_options.hpp"
 #include "server/session_table.hpp"
+#include "server/session_view.hpp"
 #include "server/snapshot_cache.hpp"
 #include "server/state_folder.hpp"
 #include "server/submission.hpp"
@@ -26,7 +27,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,15 +74,16 @@ public:
   [[nodiscard]] Result<void> move_session(const std::string& session_id,
                                           const std::string& project_id);
 
-  /// Ends a session as its client wishes; again does nothing.
-  /// @returns `Errc::not_found` if there never was one, or nothing is remembered of it
+  /// Ends a session by the wish of its client; one that has ended stays so.
+  /// @returns `Errc::not_found` if there never was one, as far as this server knows; with status
+  ///   503 if it cannot be written down
   [[nodiscard]] Result<void> finish_session(const std::string& session_id);
 
-  /// All that are open, newest first.
-  [[nodiscard]] std::vector<std::string> session_ids() const;
+  /// All that are open, newest first, and behind them those that have ended, the last one first.
+  [[nodiscard]] std::vector<SessionView> session_views(bool with_ended) const;
 
   /// What was made in a session. @returns `Errc::not_found`
-  [[nodiscard]] Result<GetSessionResponse> session(const std::string& session_id) const;
+  [[nodiscard]] Result<SessionContents> session(const std::string& session_id) const;
 
   // Models.
 
@@ -88,6 +92,9 @@ public:
 
   /// Also a sign of life of its session. @returns `Errc::not_found`
   [[nodiscard]] Result<std::shared_ptr<Model>> model(const std::string& id);
+
+  /// Whether a model is there to be trained on.
+  [[nodiscard]] bool is_loaded(const std::string& model_id) const;
 
   /// Takes the making of a model, once: a repeat gets the answer of the first call.
   /// @param body of the call
@@ -157,9 +164,22 @@ public:
   HttpReply submit_sample(const std::shared_ptr<Sampler>& sampler, const std::string& digest,
                           const AsampleRequest& request);
 
+  /// Draws a sample that nobody polls for.
+  /// @param counted whether its tokens were asked for, and are not only a way to look at others
+  using Draw = std::function<Result<SampleResponse>(const SampleRequest&, bool counted)>;
+
+  /// Calls `turn` where samples are drawn, with other work in between, until it returns false;
+  /// one call at a time.
+  /// @returns with status 429 if too many samples wait already
+  [[nodiscard]] Result<void> draw_by_turns(const std::shared_ptr<Sampler>& sampler,
+                                           std::function<bool(const Draw&)> turn);
+
   /// Counts what was done for a session.
   void note_usage(const std::string& session_id, const Trainer& base, UsageTable::Kind kind,
                   std::int64_t count);
+
+  /// Counts the tokens of a pass.
+  void note_pass(const Model& model, std::int64_t tokens);
 
   // Time.
 
@@ -217,7 +237,7 @@ private:
                                             const Operation& operation, std::stop_token stop);
   void lose(Model& model, const std::string& reason);
   void complete(const std::string& request_id, Result<FutureValue> result,
-                const std::stop_token& stop);
+                const std::stop_token& stop, const std::string& run_id = {});
 
   // service_journal.cpp
   void store_state(Model& model); // on the compute thread
@@ -229,8 +249,24 @@ private:
                                            const Sampler& sampler) const;
   void post_sample(const std::shared_ptr<Sampler>& sampler, const std::string& request_id,
                    SampleRequest request);
+  void post_turn(const std::shared_ptr<Sampler>& sampler, std::function<bool(const Draw&)> turn);
+
+  /// Weights to sample with, none for a base model, or why there are none.
+  using Weights = Result<std::shared_ptr<const Snapshot>>;
+  using WithWeights = std::function<void(const Weights&, const std::stop_token&)>;
+  void with_weights(const std::shared_ptr<Sampler>& sampler, WithWeights work);
+
+  // service_samplers.cpp, where samples are drawn
+  [[nodiscard]] static Result<SampleResponse> draw(const Sampler& sampler, const Weights& weights,
+                                                   const SampleRequest& request,
+                                                   std::stop_token stop);
+  void note_sample(const Sampler& sampler, const SampleRequest& request,
+                   const SampleResponse& response);
 
   void end_session(const std::string& session_id, const std::string& reason, bool write_down);
+  [[nodiscard]] SessionView view_of(const std::string& session_id) const; // with the tables locked
+  void look(const std::string& request_id, const RecordLog* log, QueueView& view) const;
+  void admit_waiting(); // with the tables locked
   [[nodiscard]] Error unknown_model(const std::string& id) const;
   [[nodiscard]] std::string where_to_go_on(const std::string& model_id) const;
 
@@ -240,9 +276,32 @@ private:
   std::map<std::string, std::shared_ptr<Model>> models_;
   std::map<std::string, std::string> ended_models_; // with the reason
   std::map<std::string, std::shared_ptr<Sampler>> samplers_;
+
+  struct EndedSession {
+    std::string id;
+    std::string reason;
+    Clock::time_point when;
+  };
+  std::deque<EndedSession> ended_sessions_; // the last one first
+  std::deque<std::string> waiting_models_;  // for room
   CheckpointNames names_;
   std::atomic<std::size_t> unfinished_samples_ = 0;
   Clock::time_point swept_ = Clock::now();
+
+  /// Says what is computed as long as it lives.
+  class Running {
+  public:
+    Running(ServiceCore& core, const std::string& request_id, RequestType type);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+  private:
+    ServiceCore& core_;
+    std::list<RunningWork>::iterator self_;
+  };
+  mutable std::mutex running_mutex_; // held for a moment only
+  std::list<RunningWork> running_;   // in the order of their beginnings
 
   const JournalFolder journal_;
 

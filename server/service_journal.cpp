@@ -35,6 +35,7 @@ void ServiceCore::store_state(Model& model) {
   const auto begun = Clock::now();
   const auto name = fmt::format("train-{}.{}", model.number, model.stored_count + 1);
   const auto folder = journal_.file(model.session_id, name);
+  runs.store(model.id); // the log will not know any more what the run has used
   auto done = model.trained->save_state(folder);
   if (done)
     done = compact(*model.log, name, futures, wall_now());
@@ -94,6 +95,7 @@ void ServiceCore::clean_journal() {
       if (auto held = log.lock())
         logs.push_back(std::move(held));
   }
+  runs.store_all();
   for (const auto& log : logs) {
     auto& before = compacted_[log->path().string()];
     if (log->size() > 2 * before + small_log && compact(*log, {}, futures, wall_now()))

@@ -118,6 +118,13 @@ HttpReply ServiceCore::add_model(const std::string& session_id, std::int64_t mod
     futures.drop(request_id);
     return error_reply(not_written(written.error()).value());
   }
+  const auto loaded = static_cast<std::size_t>(std::count_if(
+      models_.begin(), models_.end(), [](const auto& x) { return !x.second->asleep; }));
+  if (options.limits.max_models > 0 && loaded >= options.limits.max_models) {
+    model->asleep.emplace();
+    model->waits_for_room = true;
+    waiting_models_.push_back(model->id);
+  }
   if (faults->model_wait().count() > 0) {
     model->asleep.emplace();
     model->held_until = Clock::now() + faults->model_wait();
@@ -127,6 +134,25 @@ HttpReply ServiceCore::add_model(const std::string& session_id, std::int64_t mod
   sessions_.claim(session_id, model_kind, model_seq_id, {digest, request_id});
   make(model, request_id, std::move(origin));
   return accepted(request_id, model->id);
+}
+
+bool ServiceCore::is_loaded(const std::string& model_id) const {
+  const std::lock_guard lock{mutex_};
+  return models_.contains(model_id);
+}
+
+void ServiceCore::admit_waiting() {
+  auto loaded = static_cast<std::size_t>(std::count_if(
+      models_.begin(), models_.end(), [](const auto& x) { return !x.second->asleep; }));
+  for (; loaded < options.limits.max_models && !waiting_models_.empty();
+       waiting_models_.pop_front()) {
+    const auto found = models_.find(waiting_models_.front());
+    if (found == models_.end() || !found->second->waits_for_room)
+      continue;
+    found->second->waits_for_room = false;
+    wake(*found->second);
+    ++loaded;
+  }
 }
 
 void ServiceCore::make(const std::shared_ptr<Model>& model, const std::string& request_id,
@@ -139,6 +165,7 @@ void ServiceCore::make(const std::shared_ptr<Model>& model, const std::string& r
                    .user_metadata = origin.user_metadata,
                    .project_id = notes != nullptr ? notes->project_id : std::nullopt,
                    .last_request = wall_now()};
+  const auto type = origin.type;
   const auto create = [this, model, record = std::move(record),
                        origin = std::move(origin)]() -> Result<FutureValue> {
     model->missing = broken("the model was not made");
@@ -154,7 +181,8 @@ void ServiceCore::make(const std::shared_ptr<Model>& model, const std::string& r
     runs.add(record);
     return origin.result(model->id);
   };
-  post(model, [this, model, request_id, create](const std::stop_token& stop) {
+  post(model, [this, model, request_id, type, create](const std::stop_token& stop) {
+    const Running running{*this, request_id, type};
     complete(request_id, guarded(create), stop);
     store_state(*model);
   });
@@ -168,7 +196,7 @@ void ServiceCore::post(const std::shared_ptr<Model>& model, WorkQueue::Work work
 }
 
 void ServiceCore::wake(Model& model) {
-  if (!model.asleep || model.held_until)
+  if (!model.asleep || model.held_until || model.waits_for_room)
     return;
   auto begun = std::exchange(model.asleep, std::nullopt);
   for (auto& work : *begun)
@@ -218,12 +246,15 @@ OperationQueue::Operation ServiceCore::ordered(const std::shared_ptr<Model>& mod
   ++model->unfinished;
   auto work = [this, model, request_id, type,
                operation = std::move(operation)](const std::stop_token& stop) {
-    auto result = perform(*model, type, operation, stop);
+    auto result = [&] {
+      const Running running{*this, request_id, type};
+      return perform(*model, type, operation, stop);
+    }();
     {
       const std::lock_guard lock{mutex_};
       --model->unfinished;
     }
-    complete(request_id, std::move(result), stop);
+    complete(request_id, std::move(result), stop, model->id);
     store_state(*model);
   };
   return {std::move(request_id), [this, model, work = std::move(work)] { post(model, work); }};
@@ -324,9 +355,11 @@ void ServiceCore::end_model(const std::shared_ptr<Model>& model, const std::stri
   ended_models_[model->id] = reason;
   give_up(*model, model->queue.take_waiting(),
           fmt::format("the model was unloaded {} while this waited for an earlier number", reason));
-  if (model->unfinished == 0)
+  if (model->unfinished == 0 && !model->held_until && !model->waits_for_room)
     model->asleep.reset(); // what it was is of no interest any more
   model->held_until.reset();
+  model->waits_for_room = false;
+  admit_waiting();
   wake(*model);
   post(model, [this, model](const std::stop_token& stop) {
     if (stop.stop_requested())
@@ -355,10 +388,13 @@ void ServiceCore::give_up(Model& model, const std::vector<OperationQueue::Operat
 }
 
 void ServiceCore::complete(const std::string& request_id, Result<FutureValue> result,
-                           const std::stop_token& stop) {
+                           const std::stop_token& stop, const std::string& run_id) {
   if (!result && stop.stop_requested())
     return; // a later server does it
-  futures.finish(request_id, std::move(result), Clock::now());
+  std::optional<RunCounts> counts;
+  if (const auto run = run_id.empty() ? std::nullopt : runs.find(run_id))
+    counts = RunCounts{run_id, run->tokens};
+  futures.finish(request_id, std::move(result), Clock::now(), std::move(counts));
 }
 
 } // namespace tinkaf::server

@@ -120,7 +120,8 @@ Result<void> ServiceCore::write_sampler(std::int64_t number, const std::string& 
                    .digest = digest,
                    .base_model = sampler.trainer->name(),
                    .model_path = sampler.model_path,
-                   .version = sampler.version};
+                   .version = sampler.version,
+                   .run_id = sampler.run_id};
   if (sampler.kept)
     note.weights = sampler.kept->filename().string();
   return append(*sampler.log, RecordKind::sampler, note);
@@ -214,44 +215,89 @@ HttpReply ServiceCore::submit_sample(const std::shared_ptr<Sampler>& sampler,
   return accepted_reply(request_id, request.sample.num_samples);
 }
 
-void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,
-                              const std::string& request_id, SampleRequest request) {
+void ServiceCore::with_weights(const std::shared_ptr<Sampler>& sampler, WithWeights work) {
   ++unfinished_samples_;
-  const auto load = [this, sampler]() -> Result<std::shared_ptr<const Snapshot>> {
+  const auto load = [this, sampler]() -> Weights {
     if (faults->fails_operation())
       return fail(played_fault());
     if (!sampler->weights)
       return nullptr;
     return snapshots.get(*sampler->trainer, sampler->weights);
   };
-  const auto draw
-      = [this, sampler](const std::shared_ptr<const Snapshot>& weights, const SampleRequest& x,
-                        std::stop_token stop) -> Result<FutureValue> {
-    auto drawn = sampler->trainer->sample(weights, x, std::move(stop));
-    if (!drawn)
-      return fail(std::move(drawn.error()));
-    std::int64_t sampled = 0;
-    for (const auto& sequence : drawn->sequences)
-      sampled += static_cast<std::int64_t>(sequence.tokens.size());
-    note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::prompt_tokens,
-               length(x.prompt).value_or(0));
-    note_usage(sampler->session_id, *sampler->trainer, UsageTable::Kind::sampled_tokens, sampled);
-    return FutureValue{std::move(*drawn)};
-  };
   // Weights are read where models are trained, one at a time; samples are drawn side by side.
-  computing_.post(sampler->id, [this, request_id, load, draw, lane = sampler->id,
-                                request = std::move(request)](const std::stop_token& loading) {
+  computing_.post(sampler->id, [this, load, lane = sampler->id,
+                                work = std::move(work)](const std::stop_token& loading) {
     auto weights = guarded(load);
     if (!weights) {
       --unfinished_samples_;
-      complete(request_id, fail(std::move(weights.error())), loading);
+      work(weights, loading);
       return;
     }
-    sampling_.post(lane, [this, request_id, draw, weights = std::move(*weights),
-                          request](const std::stop_token& stop) {
+    sampling_.post(lane, [this, work, weights = std::move(weights)](const std::stop_token& stop) {
       --unfinished_samples_;
-      complete(request_id, guarded([&] { return draw(weights, request, stop); }), stop);
+      work(weights, stop);
     });
+  });
+}
+
+void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,
+                              const std::string& request_id, SampleRequest request) {
+  with_weights(sampler, [this, sampler, request_id, request = std::move(request)](
+                            const Weights& weights, const std::stop_token& stop) {
+    const Running running{*this, request_id, RequestType::sample};
+    complete(request_id, guarded([&]() -> Result<FutureValue> {
+               auto drawn = draw(*sampler, weights, request, stop);
+               if (!drawn)
+                 return fail(std::move(drawn.error()));
+               note_sample(*sampler, request, *drawn);
+               return FutureValue{std::move(*drawn)};
+             }),
+             stop, sampler->run_id);
+  });
+}
+
+Result<SampleResponse> ServiceCore::draw(const Sampler& sampler, const Weights& weights,
+                                         const SampleRequest& request, std::stop_token stop) {
+  if (!weights)
+    return fail(weights.error());
+  return sampler.trainer->sample(*weights, request, std::move(stop));
+}
+
+void ServiceCore::note_sample(const Sampler& sampler, const SampleRequest& request,
+                              const SampleResponse& response) {
+  std::int64_t sampled = 0;
+  for (const auto& sequence : response.sequences)
+    sampled += static_cast<std::int64_t>(sequence.tokens.size());
+  const auto prompt = length(request.prompt).value_or(0);
+  note_usage(sampler.session_id, *sampler.trainer, UsageTable::Kind::prompt_tokens, prompt);
+  (void)runs.note_tokens(sampler.run_id, {.prefill = prompt, .sample = sampled});
+  note_usage(sampler.session_id, *sampler.trainer, UsageTable::Kind::sampled_tokens, sampled);
+}
+
+Result<void> ServiceCore::draw_by_turns(const std::shared_ptr<Sampler>& sampler,
+                                        std::function<bool(const Draw&)> turn) {
+  const std::lock_guard lock{mutex_};
+  if (unfinished_samples_ >= options.limits.max_queued_samples)
+    return fail_with(429, fmt::format("{} samples wait already", unfinished_samples_.load()));
+  post_turn(sampler, std::move(turn));
+  return {};
+}
+
+void ServiceCore::post_turn(const std::shared_ptr<Sampler>& sampler,
+                            std::function<bool(const Draw&)> turn) {
+  with_weights(sampler, [this, sampler, turn = std::move(turn)](const Weights& weights,
+                                                                const std::stop_token& stop) {
+    const Running running{*this, {}, RequestType::sample};
+    const auto draw_one = [&](const SampleRequest& request, bool counted) {
+      return guarded([&]() -> Result<SampleResponse> {
+        auto drawn = draw(*sampler, weights, request, stop);
+        if (drawn && counted)
+          note_sample(*sampler, request, *drawn);
+        return drawn;
+      });
+    };
+    if (guarded([&]() -> Result<bool> { return turn(draw_one); }).value_or(false))
+      post_turn(sampler, turn);
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json.hpp"
 #include "api/wire/json_reader.hpp"
+#include "api/wire/json_writer.hpp"
 #include "server/calls.hpp"
 #include "server/replies.hpp"
 
@@ -20,6 +21,60 @@ Result<void> check_object(std::string_view json, std::string_view what) {
   if (!body->IsObject())
     return fail(Errc::invalid_argument, fmt::format("{}: must be an object", what));
   return {};
+}
+
+struct ServedEntry {
+  std::string name;
+  std::int64_t context = 0;
+};
+
+void describe(wire::JsonWriter& v, const ServedEntry& x) {
+  v.field("model_name", x.name);
+  v.field("max_context_length", x.context);
+}
+
+/// Every limit that a client may meet; 0 stands for none.
+struct LimitList {
+  ServerLimits limits;
+};
+
+void describe(wire::JsonWriter& v, const LimitList& list) {
+  const auto& x = list.limits;
+  const auto count
+      = [&v](std::string_view name, std::size_t n) { v.field(name, static_cast<std::int64_t>(n)); };
+  const auto seconds = [&v](std::string_view name, std::chrono::milliseconds time) {
+    v.field(name, static_cast<double>(time.count()) / 1000.0);
+  };
+  v.field("max_lora_rank", x.max_lora_rank);
+  count("max_models", x.max_models);
+  count("max_data", x.max_data);
+  count("max_queued_operations", x.max_queued_operations);
+  count("max_queued_samples", x.max_queued_samples);
+  count("max_body_bytes", x.max_body);
+  count("max_connections", x.max_connections);
+  count("announce_bytes", x.announce_bytes);
+  count("delivered_bytes", x.delivered_bytes);
+  seconds("poll_hold_sec", x.poll_hold);
+  seconds("gap_sec", x.gap);
+  seconds("delivered_retention_sec", x.delivered_retention);
+  seconds("undelivered_retention_sec", x.undelivered_retention);
+  seconds("expired_memory_sec", x.expired_memory);
+  seconds("session_expiry_sec", x.session_expiry);
+  seconds("archive_link_sec", x.archive_link);
+  seconds("token_life_sec", x.token_life);
+  seconds("keep_alive_sec", x.keep_alive);
+  seconds("read_stall_sec", x.read_stall);
+}
+
+/// What a server says of itself; clients of other services know the models only.
+struct Capabilities {
+  std::vector<ServedEntry> models;
+  LimitList limits;
+};
+
+void describe(wire::JsonWriter& v, const Capabilities& x) {
+  v.field("supported_models", x.models);
+  v.field("limits", x.limits);
 }
 
 } // namespace
@@ -48,10 +103,10 @@ HttpReply auth_token(ServiceCore& core, const HttpCall& call) {
 }
 
 HttpReply get_server_capabilities(ServiceCore& core, const HttpCall&) {
-  ServerCapabilities out;
+  Capabilities out{.models = {}, .limits = {core.options.limits}};
   for (const auto& trainer : core.trainers)
-    out.supported_models.push_back({trainer->name(), trainer->max_context_length()});
-  return HttpReply::json(200, wire::to_json(out));
+    out.models.push_back({trainer->name(), trainer->max_context_length()});
+  return HttpReply::json(200, wire::write_json(out));
 }
 
 /// Keeps nothing of what it is told.

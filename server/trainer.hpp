@@ -17,6 +17,10 @@
 // The seam between the service and whatever does the arithmetic. Errors are values; an exception is
 // taken for a broken trainer.
 
+namespace tinkaf::text {
+class Tokenizer;
+} // namespace tinkaf::text
+
 namespace tinkaf::server {
 
 /// Weights to sample from, as they were at one moment. Immutable.
@@ -43,6 +47,11 @@ public:
                    const std::optional<LossFnConfig>& config, bool forward_only,
                    std::stop_token stop)
       = 0;
+
+  /// Norms of the gathered gradient by tensor, as metrics: `grad_norm/<name>:mean`.
+  [[nodiscard]] virtual Metrics gradient_norms() const {
+    return {};
+  }
 
   /// Applies the gathered gradient and clears it.
   [[nodiscard]] virtual Result<OptimStepResponse> optim_step(const AdamParams& params) = 0;
@@ -76,6 +85,11 @@ public:
   /// Most tokens of a sequence.
   [[nodiscard]] virtual std::int64_t max_context_length() const = 0;
 
+  /// What turns texts into tokens; null if that is not known.
+  [[nodiscard]] virtual const text::Tokenizer* tokenizer() const {
+    return nullptr;
+  }
+
   // Checks that need no computation; the error names field, value and limit.
 
   [[nodiscard]] virtual Result<void>
@@ -90,6 +104,20 @@ public:
   /// An adapter from a folder that `TrainedModel::save` wrote.
   [[nodiscard]] virtual Result<std::unique_ptr<TrainedModel>>
   load(const std::filesystem::path& folder, bool with_optimizer) = 0;
+
+  /// An adapter to be trained on, of one that PEFT has written to a folder.
+  [[nodiscard]] virtual Result<std::unique_ptr<TrainedModel>>
+  import_adapter(const std::filesystem::path& folder);
+
+  /// A folder that `TrainedModel::save` wrote, and its share in a sum.
+  struct Share {
+    std::filesystem::path folder;
+    double weight = 1.0;
+  };
+
+  /// An adapter that changes the base by the weighted sum of what others change.
+  /// @pre there is at least one
+  [[nodiscard]] virtual Result<std::unique_ptr<TrainedModel>> merge(std::span<const Share> shares);
 
   /// A model as it was, from a folder that `TrainedModel::save_state` wrote.
   [[nodiscard]] virtual Result<std::unique_ptr<TrainedModel>>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json.hpp"
+#include "api/wire/json_reader.hpp"
 #include "api/wire/protobuf.hpp"
 #include "server/calls.hpp"
 #include "server/digest.hpp"
@@ -36,6 +37,10 @@ Result<Operation> checked(ServiceCore& core, const Trainer& trainer,
   const auto data = request.data.data();
   if (data.empty())
     return fail(Errc::invalid_argument, "data: must hold at least one datum");
+  if (const auto most = core.options.limits.max_data; data.size() > most)
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("data: holds {} datums, but at most {} are taken at once", data.size(), most));
   if (auto good = trainer.check_loss_config(request.loss_fn, request.loss_fn_config); !good)
     return fail(std::move(good.error()));
   std::int64_t tokens = 0;
@@ -51,7 +56,7 @@ Result<Operation> checked(ServiceCore& core, const Trainer& trainer,
     if (!output)
       return fail(std::move(output.error()));
     if (!model.repeating)
-      core.note_usage(model.session_id, *model.trainer, UsageTable::Kind::trained_tokens, tokens);
+      core.note_pass(model, tokens);
     return FutureValue{std::move(*output)};
   }};
 }
@@ -70,6 +75,22 @@ Result<ForwardBackwardRequest> read_training(const HttpCall& call, bool forward_
                             forward_only ? "forward" : "forward_backward",
                             forward_only ? "forward_input" : "forward_backward_input"));
   return request;
+}
+
+/// Whether the metrics of a step are to tell the norm of each gradient, as `user_metadata` of the
+/// model says.
+bool wants_norms(const ServiceCore& core, const Model& model) {
+  const auto run = core.runs.find(model.id);
+  if (!run)
+    return false;
+  const auto found = run->user_metadata.find("grad_norms");
+  return found != run->user_metadata.end() && found->second == "per_tensor";
+}
+
+/// Whether a body is an object without a session, as clients sent it that knew no sessions.
+bool lacks_session(std::string_view json) {
+  const auto body = wire::parse_json(json, "create_model request", Errc::invalid_argument);
+  return body && body->IsObject() && wire::find_member(*body, "session_id") == nullptr;
 }
 
 } // namespace
@@ -99,12 +120,17 @@ Result<Submission> read_optim_step(const HttpCall& call) {
       .seq_id = request->seq_id,
       .digest = digest_of("optim_step", wire::to_json(*request).value_or(call.body)),
       .type = RequestType::optim_step,
-      .check = [params](ServiceCore&, Model&) -> Result<Operation> {
+      .check = [params](ServiceCore& core, Model&) -> Result<Operation> {
         if (auto good = validate(params); !good)
           return fail(std::move(good.error()));
-        return Operation{[params](Model& model, const std::stop_token&) -> Result<FutureValue> {
-          return model.trained->optim_step(params).map(
-              [](OptimStepResponse&& done) { return FutureValue{std::move(done)}; });
+        return Operation{[&core, params](Model& model,
+                                         const std::stop_token&) -> Result<FutureValue> {
+          const auto norms = wants_norms(core, model) ? model.trained->gradient_norms() : Metrics{};
+          auto done = model.trained->optim_step(params);
+          if (!done)
+            return fail(std::move(done.error()));
+          done->metrics.insert(norms.begin(), norms.end());
+          return FutureValue{std::move(*done)};
         }};
       }};
 }
@@ -165,6 +191,9 @@ Result<Origin> read_origin(ServiceCore& core, RequestType type, const std::strin
 
 HttpReply create_model(ServiceCore& core, const HttpCall& call) {
   const auto request = wire::from_json<CreateModelRequest>(call.body);
+  if (!request && lacks_session(call.body)) // in the words that clients know
+    return error_reply(400, "session_id is required. The version of the Tinker SDK you are using "
+                            "is no longer supported.");
   if (!request)
     return error_reply(request.error());
   if (request->base_model.empty())

@@ -181,12 +181,7 @@ public:
     path_.pop();
   }
 
-  /// The first thing that is wrong: "`path` …".
-  [[nodiscard]] const std::optional<std::string>& error() const noexcept {
-    return error_;
-  }
-
-private:
+  /// Runs `body` with an entry of an array, the value at hand, as the value at hand.
   template <class Body>
   void at(const rapidjson::Value& array, rapidjson::SizeType index, Body body) {
     path_.push(std::size_t{index});
@@ -196,6 +191,12 @@ private:
     path_.pop();
   }
 
+  /// The first thing that is wrong: "`path` …".
+  [[nodiscard]] const std::optional<std::string>& error() const noexcept {
+    return error_;
+  }
+
+private:
   [[nodiscard]] bool is_object();
 
   const rapidjson::Value* current_;

@@ -25,6 +25,13 @@ constexpr const char* name_of(TraceExportStatus status) noexcept {
 } // namespace
 
 template <JsonVisitor V>
+void describe(V& v, Visited<V, TokenCounts>& x) {
+  v.field("train", x.train);
+  v.field("prefill", x.prefill);
+  v.field("sample", x.sample);
+}
+
+template <JsonVisitor V>
 void describe(V& v, Visited<V, TrainingRun>& x) {
   v.field("training_run_id", x.training_run_id);
   v.field("base_model", x.base_model);
@@ -37,6 +44,8 @@ void describe(V& v, Visited<V, TrainingRun>& x) {
   v.optional("last_sampler_checkpoint", x.last_sampler_checkpoint);
   visit_optional_metadata(v, "user_metadata", x.user_metadata);
   v.optional("corrupted_reason", x.corrupted_reason);
+  v.optional("live", x.live);
+  v.optional("token_counts", x.token_counts);
 }
 
 template <JsonVisitor V>

@@ -37,10 +37,13 @@ HttpReply refusal(int status, std::string_view detail) {
 
 } // namespace
 
-void HttpConnections::add(std::shared_ptr<HttpConnection> connection) {
+bool HttpConnections::add(std::shared_ptr<HttpConnection> connection) {
   const std::lock_guard lock{mutex_};
+  if (connections_.size() >= options_.max_connections)
+    return false;
   if (!winding_up_)
     connections_.insert(std::move(connection));
+  return true;
 }
 
 void HttpConnections::remove(const std::shared_ptr<HttpConnection>& connection) {
@@ -127,6 +130,7 @@ void HttpConnection::on_header(ErrorCode error) {
   if (error)
     return on_broken(error);
   idle_ = false;
+  begun_ = std::chrono::steady_clock::now();
   const auto& request = parser_->get();
   const std::string target{request.target().data(), request.target().size()};
   const auto mark = target.find('?');
@@ -164,7 +168,10 @@ void HttpConnection::invite_body() {
 
 void HttpConnection::read_body() {
   parser_->eager(true);
-  stream_.expires_after(all_->options().stall);
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::seconds earned{parser_->get().body().size() >> 20};
+  stream_.expires_at(
+      std::min(now + all_->options().stall, begun_ + all_->options().slow_request + earned));
   http::async_read_some(stream_, buffer_, *parser_,
                         [self = shared_from_this()](ErrorCode error, std::size_t) {
                           if (error && error != http::error::need_buffer)

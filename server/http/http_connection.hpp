@@ -29,7 +29,8 @@ public:
     return options_;
   }
 
-  void add(std::shared_ptr<HttpConnection> connection);
+  /// False if there is no room for one more.
+  [[nodiscard]] bool add(std::shared_ptr<HttpConnection> connection);
   void remove(const std::shared_ptr<HttpConnection>& connection);
 
   /// Lets idle connections close, and the others behind their next answer.
@@ -96,6 +97,7 @@ private:
   bool head_ = false;
   bool idle_ = true;
   bool last_ = false;
+  std::chrono::steady_clock::time_point begun_; // when the header was there
   bool unread_ = false; // a body that we do not want may still be on its way
 
   // The answer, until it is out.

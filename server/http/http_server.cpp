@@ -100,8 +100,8 @@ private:
           error_code ignored;
           socket.set_option(tcp::no_delay{true}, ignored);
           auto connection = std::make_shared<HttpConnection>(std::move(socket), connections_);
-          connections_->add(connection);
-          connection->start();
+          if (connections_->add(connection))
+            connection->start();
           accept();
         }));
   }

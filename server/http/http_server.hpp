@@ -34,6 +34,12 @@ struct HttpServerOptions {
   /// A request or an answer that makes no progress is given up after this.
   std::chrono::milliseconds stall{std::chrono::seconds{30}};
 
+  /// A request is given up if it is not there after this and as many seconds as it has megabytes.
+  std::chrono::milliseconds slow_request{std::chrono::minutes{1}};
+
+  /// Further connections are closed as they come.
+  std::size_t max_connections = 16'384;
+
   /// Looks at a request before its body is read (which is empty then). An answer refuses it.
   std::function<std::optional<HttpReply>(const HttpCall&)> refuse;
 

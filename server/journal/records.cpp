@@ -84,6 +84,7 @@ void describe(V& v, Visited<V, SamplerNote>& x) {
   v.optional("model_path", x.model_path);
   v.optional("weights", x.weights);
   v.unless_empty("version", x.version);
+  v.unless_empty("run", x.run_id);
 }
 
 template <JsonVisitor V>
@@ -104,12 +105,21 @@ void describe(V& v, Visited<V, RefusalNote>& x) {
 }
 
 template <JsonVisitor V>
+void describe(V& v, Visited<V, RunCounts>& x) {
+  v.field("run", x.run_id);
+  v.field("train", x.tokens.train);
+  v.field("prefill", x.tokens.prefill);
+  v.field("sample", x.tokens.sample);
+}
+
+template <JsonVisitor V>
 void describe(V& v, Visited<V, OutcomeNote>& x) {
   v.field("id", x.request_id);
   visit_type(v, x.type);
   wire::visit_time(v, "time", x.time);
   v.field("failed", x.failed);
   v.field("content_type", x.content_type);
+  v.optional("counts", x.counts);
 }
 
 template <class T>

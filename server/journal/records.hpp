@@ -5,6 +5,7 @@
 #include "messages/session.hpp"
 #include "messages/timestamp.hpp"
 #include "server/journal/record_log.hpp"
+#include "server/run_counts.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -83,6 +84,9 @@ struct SamplerNote {
 
   /// Tells weights apart: samplers with the same text share them in memory.
   std::string version;
+
+  /// The run that the weights are of; empty for the base itself.
+  std::string run_id;
 };
 
 struct RequestNote {
@@ -108,6 +112,9 @@ struct OutcomeNote {
   Timestamp time;
   bool failed = false;
   std::string content_type;
+
+  /// Of the run that the request belongs to, if it used any.
+  std::optional<RunCounts> counts = {};
 };
 
 /// A note as the text that `Record::note` holds.

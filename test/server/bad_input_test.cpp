@@ -62,8 +62,9 @@ TEST_CASE_METHOD(Fixture, "Calls without a model answer as clients expect", "[se
   CHECK(api.post("client/dynamic_config", R"({"sdk_version":"1"})").body
         == R"({"refresh_interval_sec":300})");
   CHECK(api.post("telemetry", "{}").body == R"({"status":"accepted"})");
-  CHECK(api.http.call("GET", "/api/v1/get_server_capabilities").body
-        == R"({"supported_models":[{"model_name":"scripted","max_context_length":64}]})");
+  CHECK(api.http.call("GET", "/api/v1/get_server_capabilities")
+            .body.starts_with(
+                R"({"supported_models":[{"model_name":"scripted","max_context_length":64}],)"));
   const auto session = api.session();
   CHECK(api.post("session_heartbeat", wire::to_json(SessionHeartbeatRequest{session})).body
         == R"({"type":"session_heartbeat"})");

@@ -161,6 +161,37 @@ TEST_CASE_METHOD(Fixture, "A request that stops half-way is given up", "[server]
   CHECK(connect().is_closed());
 }
 
+TEST_CASE_METHOD(Fixture, "A body that trickles in is given up, however steadily",
+                 "[server][http]") {
+  options.slow_request = 20ms;
+  auto slow = connect();
+  slow.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n");
+  std::atomic<bool> over = false;
+  std::thread trickle{[&] {
+    while (!over)
+      slow.send("a");
+  }};
+  CHECK(slow.is_closed());
+  over = true;
+  trickle.join();
+}
+
+TEST_CASE_METHOD(Fixture, "Half-open and slow clients leave room for others, up to a limit",
+                 "[server][http]") {
+  options.max_connections = 50;
+  std::deque<HttpClient> slow;
+  for (int i = 0; i < 49; ++i) {
+    slow.push_back(connect());
+    if (i % 2 == 0)
+      slow.back().send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+  }
+  auto other = connect();
+  CHECK(other.call("GET", "/echo").status == 200);
+  CHECK(connect().is_closed()); // one too many
+  slow.pop_front();
+  CHECK(other.call("POST", "/echo", "abc").body == "POSTabc");
+}
+
 TEST_CASE_METHOD(Fixture, "A request that nobody answers is told so", "[server][http]") {
   auto client = connect();
   const auto answer = client.call("GET", "/drop");

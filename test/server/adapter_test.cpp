@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/model/random_model.hpp"
+#include "server/model/safetensors.hpp"
+#include "test/server/server_fixture.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+using namespace tinkaf;
+using namespace tinkaf::test;
+
+// Adapters that no training here has made.
+
+namespace {
+
+/// A tar of files with short names.
+std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files) {
+  std::string out;
+  for (const auto& [name, content] : files) {
+    std::string head(512, '\0');
+    head.replace(0, name.size(), name);
+    const auto put = [&head](std::size_t at, const char* format, std::size_t value) {
+      char text[16];
+      const auto size = std::snprintf(text, sizeof text, format, static_cast<unsigned>(value));
+      head.replace(at, static_cast<std::size_t>(size), text);
+    };
+    put(100, "%07o", 0644);
+    put(124, "%011o", content.size());
+    put(136, "%011o", 0);
+    head[156] = '0';
+    head.replace(257, 5, "ustar");
+    head.replace(263, 2, "00");
+    head.replace(148, 8, "        ");
+    std::size_t sum = 0;
+    for (const char x : head)
+      sum += static_cast<unsigned char>(x);
+    put(148, "%06o", sum);
+    head[154] = '\0';
+    out += head + content + std::string((512 - content.size() % 512) % 512, '\0');
+  }
+  return out + std::string(1024, '\0');
+}
+
+struct Fixture {
+  Fixture() {
+    REQUIRE(model::write_random_model(folder.path() / "model").has_value());
+    auto started = Server::start({.state_dir = folder.path() / "state",
+                                  .models = {{.name = "small", .dir = folder.path() / "model"}},
+                                  .threads = 1});
+    REQUIRE(started.has_value());
+    server = std::move(*started);
+    api.emplace(*server);
+    session = api->session();
+  }
+
+  static std::vector<float> logprobs_of(ApiClient& client, const std::string& model) {
+    ForwardBackwardRequest request{
+        .model_id = model,
+        .data = BatchSlice::whole(make_batch(
+            {{.model_input = ModelInput::from_ints({10, 20, 30}),
+              .loss_fn_inputs
+              = {{"target_tokens", TensorData::of(std::vector<std::int64_t>{20, 30, 40})}}}})),
+        .forward_only = true};
+    const auto id = client.submit("forward", wire::to_json(request).value());
+    return *client.result<ForwardBackwardOutput>(RequestType::forward, id)
+                .loss_fn_outputs.at(0)
+                .at("logprobs")
+                .floats();
+  }
+
+  /// Logprobs of a model that goes on from a checkpoint.
+  std::vector<float> logprobs_at(const std::string& path) {
+    LoadWeightsRequest request{.path = path, .optimizer = false};
+    request.session_id = session;
+    request.model_seq_id = number++;
+    const auto id = api->submit("load_weights", wire::to_json(request));
+    const auto model
+        = api->result<LoadWeightsResponse>(RequestType::load_weights, id).model_id.value();
+    return logprobs_of(*api, model);
+  }
+
+  /// The body of an answer, and its field "path" if it succeeded.
+  HttpAnswer send(const std::string& tar, const std::string& query) {
+    return api->http.call("POST", "/api/v1/import_checkpoint?" + query, tar,
+                          {{"Content-Type", "application/x-tar"}});
+  }
+
+  static std::string path_in(const HttpAnswer& answer) {
+    INFO(answer.body);
+    REQUIRE(answer.status == 200);
+    const std::string before = R"({"path":")";
+    REQUIRE(answer.body.starts_with(before));
+    return answer.body.substr(before.size(), answer.body.find('"', before.size()) - before.size());
+  }
+
+  /// An adapter of rank 3 on one matrix, as PEFT writes it.
+  std::string foreign(double alpha, float factor, const std::string& more = {}) const {
+    std::vector<float> a(3 * 32);
+    std::vector<float> b(32 * 3);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      a[i] = 0.01F * static_cast<float>(i % 13);
+      b[i] = factor * 0.02F * static_cast<float>(i % 7);
+    }
+    const std::string name = "base_model.model.model.layers.1.self_attn.q_proj.lora_";
+    const std::vector<model::TensorSource> tensors{{name + "A.weight", {3, 32}, a},
+                                                   {name + "B.weight", {32, 3}, b}};
+    const auto file = folder.path() / "foreign.safetensors";
+    REQUIRE(model::write_safetensors(file, tensors, model::StoredType::f32, {}).has_value());
+    return tar_of({{"README.md", "x"},
+                   {"adapter_config.json",
+                    R"({"peft_type":"LORA","r":3,"lora_alpha":)" + std::to_string(alpha)
+                        + R"(,"target_modules":["q_proj"],"bias":"none")" + more + "}"},
+                   {"adapter_model.safetensors", read_text(file)}});
+  }
+
+  HttpAnswer merge(const std::string& sources) {
+    return api->post("merge_checkpoints", R"({"name":"sum","sources":[)" + sources + "]}");
+  }
+
+  TempFolder folder;
+  std::unique_ptr<Server> server;
+  std::optional<ApiClient> api;
+  std::string session;
+  std::int64_t number = 10;
+};
+
+void check_close(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    CHECK(std::abs(a[i] - b[i]) < 1e-4F);
+}
+
+std::string source(const std::string& path, const std::string& weight) {
+  return R"({"path":")" + path + R"(","weight":)" + weight + "}";
+}
+
+} // namespace
+
+TEST_CASE_METHOD(Fixture, "An adapter from elsewhere is a checkpoint to train on",
+                 "[server][adapters]") {
+  const auto base = logprobs_of(*api, api->model(session, 0, "small"));
+  const auto path = path_in(send(foreign(6, 1), "base_model=small&name=mine"));
+  CHECK(path.ends_with("/weights/mine"));
+  const auto imported = logprobs_at(path);
+  CHECK(imported != base);
+  // Alpha is folded in: half of it with twice the matrix is the same.
+  check_close(logprobs_at(path_in(send(foreign(3, 2), "base_model=small"))), imported);
+  const auto info = api->post("weights_info", R"({"tinker_path":")" + path + R"("})");
+  CHECK(info.body.find(R"("lora_rank":4)") != std::string::npos);
+  CHECK(info.body.find(R"("train_mlp":false)") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "Adapters of one base are summed up by weight", "[server][adapters]") {
+  const auto base = logprobs_of(*api, api->model(session, 0, "small"));
+  const auto one = path_in(send(foreign(6, 1), "base_model=small"));
+  const auto two = path_in(send(foreign(6, 2), "base_model=small"));
+  check_close(logprobs_at(path_in(merge(source(one, "1")))), logprobs_at(one));
+  check_close(logprobs_at(path_in(merge(source(one, "2")))), logprobs_at(two));
+  check_close(logprobs_at(path_in(merge(source(one, "0.5") + "," + source(two, "0.25")))),
+              logprobs_at(one));
+  check_close(logprobs_at(path_in(merge(source(one, "2") + "," + source(two, "-1")))), base);
+}
+
+TEST_CASE_METHOD(Fixture, "What cannot be taken in or summed up is refused with the reason",
+                 "[server][adapters][errors]") {
+  const auto refused = [](const HttpAnswer& answer, int status, const std::string& part) {
+    INFO(answer.body);
+    CHECK(answer.status == status);
+    CHECK(answer.body.find(part) != std::string::npos);
+  };
+  const auto tar = foreign(6, 1);
+  refused(send(tar, "base_model=gpt"), 400, "`gpt` is not served here; there is: small");
+  refused(send(tar, "base_model=small&name=..%2Fx"), 400, "cannot be the name of a checkpoint");
+  refused(send("no tar at all", "base_model=small"), 400, "no usable tar");
+  refused(send(tar_of({{"adapter_config.json", "{}"}}), "base_model=small"), 400,
+          "it holds no adapter_model.safetensors");
+  refused(send(tar_of({{"../adapter_config.json", "{}"}, {"adapter_model.safetensors", "x"}}),
+               "base_model=small"),
+          400, "peft_type");
+  refused(send(foreign(6, 1, R"(,"use_dora":true)"), "base_model=small"), 400, "use_dora");
+  refused(send(foreign(6, 1, R"(,"rank_pattern":{"a":1})"), "base_model=small"), 400,
+          "rank_pattern");
+  refused(merge(""), 400, "sources: must be 1 to 64 checkpoints, but are 0");
+  refused(merge(source("tinker://a/weights/b", "1")), 404, "tinker://a/weights/b");
+  refused(merge(source("nonsense", "1")), 400, "sources[0].path");
+}
