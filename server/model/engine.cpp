@@ -4,6 +4,7 @@
 #include "server/model/engine_input.hpp"
 #include "server/model/kernels.hpp"
 #include "server/model/losses.hpp"
+#include "server/model/token_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -46,9 +47,24 @@ Result<Example> read_example(const BaseModel& base, const Datum& datum, LossFn l
 /// What one datum gives back.
 struct Outcome {
   std::vector<float> logprobs;
+  std::vector<std::int64_t> topk_tokens; ///< [positions, topk_logprobs], likeliest first
+  std::vector<float> topk_logprobs;
   double loss = 0.0;
   bool finite = true;
 };
+
+/// Notes the likeliest tokens of a position. A vocabulary with fewer is filled up by what nobody
+/// takes for likely.
+void add_likeliest(std::span<const float> row, std::size_t count, Outcome& out) {
+  if (count == 0)
+    return;
+  auto top = likeliest(row, count);
+  top.resize(count, {0, -99999.0F});
+  for (const auto& [token, logprob] : top) {
+    out.topk_tokens.push_back(token);
+    out.topk_logprobs.push_back(logprob);
+  }
+}
 
 /// Reads the loss off the logits of the last forward pass; with a sink, goes on with their gradient
 /// through the output head.
@@ -74,6 +90,7 @@ Outcome read_loss(SequencePass& pass, const WeightsView& weights, LossFn loss_fn
       out.finite = out.finite && std::isfinite(logprob) && std::isfinite(gradients[j])
                    && std::isfinite(static_cast<float>(x.loss));
     }
+    add_likeliest(row, settings.topk_logprobs, out);
     if (sink == nullptr)
       return;
     // With l = logit - log(sum(exp)): dl/dlogits = one-hot(target) - softmax.
@@ -112,8 +129,17 @@ ForwardBackwardOutput output_of(std::vector<Outcome> outcomes,
   double loss = 0.0;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     loss += outcomes[i].loss;
-    out.loss_fn_outputs.push_back(
-        {{"logprobs", TensorData::of(std::move(outcomes[i].logprobs), examples[i].inputs.shape)}});
+    auto& fields = out.loss_fn_outputs.emplace_back();
+    fields.emplace("logprobs",
+                   TensorData::of(std::move(outcomes[i].logprobs), examples[i].inputs.shape));
+    if (outcomes[i].topk_tokens.empty())
+      continue;
+    const auto positions = examples[i].inputs.positions;
+    const std::vector<std::int64_t> shape{
+        static_cast<std::int64_t>(positions),
+        static_cast<std::int64_t>(outcomes[i].topk_tokens.size() / positions)};
+    fields.emplace("topk_tokens", TensorData::of(std::move(outcomes[i].topk_tokens), shape));
+    fields.emplace("topk_logprobs", TensorData::of(std::move(outcomes[i].topk_logprobs), shape));
   }
   out.metrics["loss:sum"] = loss;
   return out;

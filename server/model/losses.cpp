@@ -112,6 +112,14 @@ Result<LossSettings> loss_settings(LossFn loss_fn, const std::optional<LossFnCon
   const auto keys = settings_of(loss_fn);
   for (const auto& [key, value] : *config) {
     const auto field = fmt::format("loss_fn_config.{}", key);
+    if (key == "topk_logprobs") {
+      if (!(value >= 0.0 && value <= static_cast<double>(most_topk_logprobs))
+          || value != std::floor(value))
+        return bad(fmt::format("{}: is {}, must be a whole number in [0, {}]", field, value,
+                               most_topk_logprobs));
+      out.topk_logprobs = static_cast<std::size_t>(value);
+      continue;
+    }
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       return bad(keys.empty() ? fmt::format("{}: {} takes no settings", field, to_string(loss_fn))
                               : fmt::format("{}: unknown; {} takes {}", field, to_string(loss_fn),

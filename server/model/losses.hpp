@@ -17,7 +17,14 @@ struct LossSettings {
   double clip_low_threshold = 0.8;
   double clip_high_threshold = 1.2;
   double beta = 0.05;
+
+  /// How many of the likeliest tokens are told at each position, whatever the loss: an addition of
+  /// this server, `topk_logprobs` in the settings.
+  std::size_t topk_logprobs = 0;
 };
+
+/// Most of the likeliest tokens that are told at a position.
+inline constexpr std::size_t most_topk_logprobs = 128;
 
 /// Reads the settings of a loss.
 /// @returns `Errc::invalid_argument` naming the unknown key, or the value and its limit

@@ -81,6 +81,22 @@ TEST_CASE_METHOD(CliFixture, "Who lacks a key learns of keys and of the local se
   CHECK_FALSE(std::filesystem::exists(folder.path() / "state"));
 }
 
+TEST_CASE_METHOD(CliFixture, "A server takes its key from a file that its owner alone can read",
+                 "[cli]") {
+  const auto file = folder.path() / "key";
+  const auto serve = [&] { return run(local({"serve", "--api-key-file", file.string()})); };
+  check_one_line(serve(), "--api-key-file: cannot read " + file.string());
+  write_text(file, "tml-secret two\n");
+  std::filesystem::permissions(file, std::filesystem::perms{0644});
+  check_one_line(serve(), "others than its owner may read");
+  std::filesystem::permissions(file, std::filesystem::perms{0600});
+  const auto blanks = serve();
+  check_one_line(blanks, "one line of printable ASCII without blanks");
+  CHECK(blanks.err.find("tml-") == std::string::npos);
+  write_text(file, "\n");
+  check_one_line(serve(), "must hold a key");
+}
+
 TEST_CASE_METHOD(CliFixture, "Looking for what is stored makes no folder", "[cli]") {
   check_one_line(run({"checkpoint", "list", "--state", "missing"}), "there is no folder missing;");
   check_one_line(run({"run", "list"}), "there is no folder " + folder.path().string());

@@ -74,8 +74,7 @@ struct Fixture {
     request.session_id = session;
     request.model_seq_id = number++;
     const auto id = api->submit("load_weights", wire::to_json(request));
-    const auto model
-        = api->result<LoadWeightsResponse>(RequestType::load_weights, id).model_id.value();
+    const auto model = api->result<LoadWeightsResponse>(RequestType::load_weights, id).model_id;
     return logprobs_of(*api, model);
   }
 

@@ -134,6 +134,66 @@ TEST_CASE_METHOD(Fixture, "Adapters that are trained in turns do not touch each 
   CHECK(loss(second, 2, 40) == untrained);
 }
 
+TEST_CASE_METHOD(Fixture, "The likeliest tokens of each position come with a pass, where asked for",
+                 "[server][losses]") {
+  ApiClient api{*server};
+  const auto model = api.model(api.session(), 0, "small");
+  const auto datum = text(5, 9);
+  const auto ask = [&](std::int64_t seq_id, double k) {
+    return request(model, seq_id, {datum}, LossFn::cross_entropy,
+                   LossFnConfig{{"topk_logprobs", k}});
+  };
+  const auto output = passed(api, ask(1, 3)).loss_fn_outputs.at(0);
+  const auto& tokens = output.at("topk_tokens");
+  CHECK(tokens.shape == std::vector<std::int64_t>{9, 3});
+  const auto& top = *output.at("topk_logprobs").floats();
+  const auto& ids = std::get<std::vector<std::int64_t>>(tokens.data);
+  const auto& logprobs = *output.at("logprobs").floats();
+  for (std::size_t i = 0; i < 9; ++i) {
+    CHECK(top[3 * i] >= top[3 * i + 1]);
+    CHECK(top[3 * i + 1] >= top[3 * i + 2]);
+    CHECK(logprobs[i] <= top[3 * i]);
+    CHECK(ids[3 * i] != ids[3 * i + 1]);
+  }
+  CHECK(passed(api, ask(2, 0)).loss_fn_outputs.at(0).size() == 1);
+  const auto refused = api.post("forward_backward", ask(3, 129));
+  CHECK(refused.status == 400);
+  CHECK(
+      refused.body.find("loss_fn_config.topk_logprobs: is 129, must be a whole number in [0, 128]")
+      != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "A step tells the norm of each gradient, where the model's notes ask for it",
+                 "[server][losses]") {
+  ApiClient api{*server};
+  const auto session = api.session();
+  CreateModelRequest create{.session_id = session, .model_seq_id = 0, .base_model = "small"};
+  create.lora_config = LoraConfig{.rank = 4, .seed = 1};
+  create.user_metadata = {{"grad_norms", "per_tensor"}};
+  const auto model
+      = api.result<CreateModelResponse>(RequestType::create_model,
+                                        api.submit("create_model", wire::to_json(create)))
+            .model_id;
+  const auto metrics_of = [&](const std::string& id) {
+    (void)passed(api, request(id, 1, {text(5, 9)}));
+    return api
+        .result<OptimStepResponse>(RequestType::optim_step, api.submit("optim_step", step(id, 2)))
+        .metrics;
+  };
+  const auto told = metrics_of(model);
+  CHECK(told.contains("grad_norm/model.layers.0.self_attn.q_proj.lora_B.weight:mean"));
+  double sum = 0.0;
+  for (const auto& [name, value] : told) {
+    CHECK(std::count(name.begin(), name.end(), ':') == 1);
+    if (name.starts_with("grad_norm/"))
+      sum += value * value;
+  }
+  CHECK(std::abs(std::sqrt(sum) - told.at("grad_norm:mean")) < 1e-5 * told.at("grad_norm:mean"));
+  for (const auto& [name, value] : metrics_of(api.model(session, 1, "small")))
+    CHECK_FALSE(name.starts_with("grad_norm/"));
+}
+
 TEST_CASE_METHOD(Fixture, "Every loss is the sum of its formula over the model's logprobs",
                  "[server][losses]") {
   ApiClient api{*server};
