@@ -3,7 +3,10 @@
 
 #include "api/wire/json_reader.hpp"
 #include "api/wire/json_writer.hpp"
+#include "api/wire/utf8.hpp"
 #include "server/replies.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +31,17 @@ std::vector<std::int32_t> bytes_of(const std::string& text) {
   std::vector<std::int32_t> out;
   for (const char x : text)
     out.push_back(static_cast<unsigned char>(x));
+  return out;
+}
+
+/// The name of a token among logprobs; one that is no text by itself is told by its bytes, as
+/// OpenAI does, so that no two share a name.
+std::string name_of(const std::string& token) {
+  if (wire::is_utf8(token))
+    return token;
+  std::string out = "bytes:";
+  for (const char x : token)
+    out += fmt::format("\\x{:02x}", static_cast<unsigned char>(x));
   return out;
 }
 
@@ -125,13 +139,13 @@ void describe(JsonWriter& v, const Logprobs& x) {
   std::vector<std::int64_t> offsets;
   auto offset = x.offset;
   for (const auto& piece : x.pieces) {
-    tokens.push_back(piece.text);
+    tokens.push_back(name_of(piece.text));
     logprobs.push_back(finite(piece.logprob));
     auto& likely = top.emplace_back();
     for (const auto& [text, logprob] : piece.top) {
       if (!likely)
         likely.emplace();
-      likely->emplace(text, finite(logprob)); // of equal texts the likelier
+      likely->emplace(name_of(text), finite(logprob)); // of equal texts the likelier
     }
     offsets.push_back(static_cast<std::int64_t>(offset));
     offset += piece.text.size();

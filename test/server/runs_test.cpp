@@ -14,7 +14,7 @@ TEST_CASE_METHOD(ClockFixture, "Sessions are listed in pages, the newest first",
   CHECK(read<ListSessionsResponse>("sessions").sessions == std::vector{third, second, session});
   CHECK(read<ListSessionsResponse>("sessions?limit=1&offset=1&access_scope=owned").sessions
         == std::vector{second});
-  CHECK(check(api.get("sessions?offset=3"), 200) == R"({"sessions":[]})");
+  CHECK(check(api.get("sessions?offset=3"), 200) == R"({"sessions":[],"details":[]})");
   CHECK(refusal(api.get("sessions?limit=0"), 400)
         == "limit: must be an integer in [1, 1000], but is `0`");
   CHECK(refusal(api.get("sessions?limit=ten"), 400)
