@@ -20,7 +20,8 @@ struct ArchiveDownloadOptions {
   /// Pauses and time limit of tries in a row that bring nothing new.
   RetryPolicy retry;
 
-  /// A try ends where nothing has come for this long.
+  /// A try ends where nothing has come for this long, and for up to five seconds more, over which
+  /// libcurl measures.
   std::chrono::seconds stall_timeout{60};
 
   /// An archive beyond this is refused.

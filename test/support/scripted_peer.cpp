@@ -136,6 +136,7 @@ bool send_reply(int socket, const PeerReply& reply) {
     send_all(socket, reply.body);
     return false;
   case PeerReply::Kind::truncated:
+  case PeerReply::Kind::stall_halfway:
     send_all(socket, head_of(reply) + reply.body.substr(0, reply.body.size() / 2));
     return false;
   case PeerReply::Kind::close:
@@ -241,6 +242,8 @@ void ScriptedPeer::serve(int socket, std::size_t connection) {
     if (reply.kind == PeerReply::Kind::stall)
       wait_for_release(socket);
     alive = send_reply(socket, reply);
+    if (reply.kind == PeerReply::Kind::stall_halfway)
+      wait_for_release(socket);
   }
   ::shutdown(socket, SHUT_RDWR);
   std::lock_guard lock{mutex_};

@@ -46,6 +46,10 @@ struct PeerReply {
     close,
     /// Nothing until `ScriptedPeer::release`; then the answer.
     stall,
+    /// Headers that promise the whole body, half of it, and no more until `ScriptedPeer::release`
+    /// or
+    /// until the other side hangs up; then the end of the connection.
+    stall_halfway,
   };
 
   int status = 200;
