@@ -42,6 +42,13 @@ std::string_view credential_of(const HttpCall& call) {
   return bearer;
 }
 
+/// The answer to a credential that is missing or wrong.
+HttpReply unauthorized(std::string_view detail, const char* challenge) {
+  auto reply = error_reply(401, detail);
+  reply.headers.emplace_back("www-authenticate", challenge);
+  return reply;
+}
+
 /// Looks at the key, or at the token for which it was exchanged.
 std::optional<HttpReply> refuse_credential(const ServiceCore& core, const HttpCall& call,
                                            Access access) {
@@ -50,23 +57,26 @@ std::optional<HttpReply> refuse_credential(const ServiceCore& core, const HttpCa
   if (access == Access::open || (!exchanged && core.options.api_key.empty()))
     return std::nullopt;
   if (credential.empty())
-    return error_reply(401, is_openai(call.path)
-                                ? "the header Authorization with a bearer token is missing"
-                                : "the header X-API-Key is missing");
+    return unauthorized(is_openai(call.path)
+                            ? "the header Authorization with a bearer token is missing"
+                            : "the header X-API-Key is missing",
+                        "Bearer");
   if (!exchanged) {
     if (same_secret(credential, core.options.api_key))
       return std::nullopt;
-    return error_reply(403, "the key is not that of this server");
+    return unauthorized("the key is not that of this server", "Bearer");
   }
+  // Clients get another token where RFC 6750 says that this one is the reason.
+  constexpr const char* another = R"(Bearer error="invalid_token")";
   switch (core.tokens.check(std::string{credential}, core.wall_now())) {
   case TokenTable::State::good:
     return std::nullopt;
   case TokenTable::State::expired:
-    return error_reply(401, "the token in X-API-Key has expired; get another from auth/token");
+    return unauthorized("the token in X-API-Key has expired; get another from auth/token", another);
   case TokenTable::State::unknown:
     break;
   }
-  return error_reply(403, "X-API-Key holds no token of this server; get one from auth/token");
+  return unauthorized("X-API-Key holds no token of this server; get one from auth/token", another);
 }
 
 /// Only what clients of the API send is taken, so that no web page can make a browser use this

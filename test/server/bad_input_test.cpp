@@ -47,9 +47,10 @@ TEST_CASE_METHOD(Fixture, "The key is checked where one is set", "[server][error
   };
   CHECK(ask({}).status == 401);
   const auto wrong = ask({{"X-API-Key", "tml-wrong"}});
-  CHECK(wrong.status == 403);
+  CHECK(wrong.status == 401);
+  CHECK(wrong.headers.at("www-authenticate") == "Bearer");
   CHECK(wrong.body.find("tml-") == std::string::npos);
-  CHECK(ask({{"X-API-Key", "tml-rightandmore"}}).status == 403);
+  CHECK(ask({{"X-API-Key", "tml-rightandmore"}}).status == 401);
   CHECK(ask({{"X-API-Key", "tml-right"}}).status == 200);
   CHECK(client().http.call("GET", "/api/v1/healthz").status == 200);
 }

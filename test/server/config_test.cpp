@@ -66,16 +66,19 @@ TEST_CASE_METHOD(ServerFixture, "The configuration of clients is that of the opt
 TEST_CASE_METHOD(Fixture, "A key is exchanged for a token, which alone opens the other calls",
                  "[server][config]") {
   CHECK(ask("client/config", "any").body.find(R"("pjwt_auth_enabled":true)") != std::string::npos);
-  CHECK(ask("client/dynamic_config", "any").status == 403);
+  const auto unknown = ask("client/dynamic_config", "any");
+  CHECK(unknown.status == 401);
+  CHECK(unknown.headers.at("www-authenticate") == R"(Bearer error="invalid_token")");
   CHECK(ask("client/dynamic_config", "").status == 401);
   const auto first = token("any");
   CHECK(claims_of(first) == R"({"sub":"local","iat":1900000000,"exp":1900000090})");
   CHECK(ask("client/dynamic_config", first).status == 200);
-  CHECK(ask("client/dynamic_config", first + "x").status == 403);
+  CHECK(ask("client/dynamic_config", first + "x").status == 401);
 
   now += 90s;
   const auto expired = ask("client/dynamic_config", first);
   CHECK(expired.status == 401);
+  CHECK(expired.headers.at("www-authenticate") == R"(Bearer error="invalid_token")");
   CHECK(expired.body
         == R"({"category":"user","detail":"the token in X-API-Key has expired; get another from )"
            R"(auth/token"})");
@@ -87,8 +90,8 @@ TEST_CASE_METHOD(Fixture, "Only the right key is exchanged where the server has 
   options.api_key = "tml-right";
   restart();
   CHECK(ask("auth/token", "", "{}").status == 401);
-  CHECK(ask("auth/token", "tml-wrong", "{}").status == 403);
-  CHECK(ask("client/dynamic_config", "tml-right").status == 403);
+  CHECK(ask("auth/token", "tml-wrong", "{}").status == 401);
+  CHECK(ask("client/dynamic_config", "tml-right").status == 401);
   CHECK(ask("client/dynamic_config", token("tml-right")).status == 200);
   CHECK(client().http.call("GET", "/api/v1/healthz").status == 200);
 }

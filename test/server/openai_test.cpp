@@ -305,7 +305,7 @@ TEST_CASE_METHOD(Fixture, "The key comes as a bearer token", "[server][openai][e
   const std::string body = R"({"model":"small","prompt":"a","max_tokens":1})";
   CHECK(ask("completions", body).status == 401);
   const auto wrong = ask("completions", body, "tml-wrong");
-  CHECK(wrong.status == 403);
+  CHECK(wrong.status == 401);
   CHECK(wrong.body.find("tml-") == std::string::npos);
   CHECK(wrong.body.find(R"("type":"authentication_error")") != std::string::npos);
   CHECK(ask("completions", body, "tml-right").status == 200);
