@@ -18,20 +18,64 @@ double log_total(std::span<const float> logits, double temperature) {
   return top + std::log(sum);
 }
 
-/// The first k tokens by falling logit, then rising id.
-std::vector<std::int32_t> ordered(std::span<const float> logits, std::size_t k) {
-  std::vector<std::int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  const auto before = [&](std::int32_t a, std::int32_t b) {
-    const float x = logits[static_cast<std::size_t>(a)];
-    const float y = logits[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  k = std::min(k, ids.size());
-  const auto end = ids.begin() + static_cast<std::ptrdiff_t>(k);
-  std::partial_sort(ids.begin(), end, ids.end(), before);
-  ids.erase(end, ids.end());
-  return ids;
+/// Tokens by falling logit, then rising id; only as many are put in order as are asked for.
+class Ordered {
+public:
+  explicit Ordered(std::span<const float> logits) : logits_(logits), ids_(logits.size()) {
+    std::iota(ids_.begin(), ids_.end(), 0);
+  }
+
+  /// The first k, or all if there are fewer.
+  std::span<const std::int32_t> first(std::size_t k) {
+    k = std::min(k, ids_.size());
+    if (k > sorted_) {
+      const auto before = [this](std::int32_t a, std::int32_t b) {
+        const float x = logits_[static_cast<std::size_t>(a)];
+        const float y = logits_[static_cast<std::size_t>(b)];
+        return x != y ? x > y : a < b;
+      };
+      const auto begin = ids_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+      const auto end = ids_.begin() + static_cast<std::ptrdiff_t>(k);
+      if (end != ids_.end())
+        std::nth_element(begin, end, ids_.end(), before);
+      std::sort(begin, end, before);
+      sorted_ = k;
+    }
+    return std::span{ids_}.first(k);
+  }
+
+private:
+  std::span<const float> logits_;
+  std::vector<std::int32_t> ids_;
+  std::size_t sorted_ = 0;
+};
+
+/// How many tokens are put in order at first to look for those that reach `top_p`; then eight times
+/// as many, and so on.
+constexpr std::size_t first_look = 64;
+
+/// The likeliest tokens of all that together reach `top_p`.
+std::vector<Candidate> nucleus(std::span<const float> logits, const SamplingParams& params) {
+  const double t = params.temperature;
+  const double top = *std::max_element(logits.begin(), logits.end()) / t;
+  double total = 0.0;
+  for (const float x : logits)
+    total += std::exp(x / t - top);
+  Ordered order{logits};
+  std::vector<Candidate> out;
+  double mass = 0.0;
+  for (std::size_t look = first_look; mass < params.top_p * total && out.size() < logits.size();
+       look *= 8) {
+    const auto ids = order.first(look);
+    while (out.size() < ids.size() && mass < params.top_p * total) {
+      const auto id = ids[out.size()];
+      out.push_back({id, std::exp(logits[static_cast<std::size_t>(id)] / t - top)});
+      mass += out.back().probability;
+    }
+  }
+  for (auto& x : out)
+    x.probability /= mass;
+  return out;
 }
 
 } // namespace
@@ -42,19 +86,23 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplingP
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
     return {{static_cast<std::int32_t>(best), 1.0}};
   }
+  // Sums of all are compared with 1 only up to rounding, so p = 1 must not cut.
+  const bool by_mass = params.top_p < 1.0;
+  if (by_mass && params.top_k <= 0)
+    return nucleus(logits, params);
   const auto kept = params.top_k > 0 ? static_cast<std::size_t>(params.top_k) : logits.size();
   std::vector<Candidate> out;
   double total = 0.0;
   double top = 0.0;
-  for (const auto id : ordered(logits, kept)) {
+  Ordered order{logits};
+  for (const auto id : order.first(kept)) {
     const double x = logits[static_cast<std::size_t>(id)] / params.temperature;
     if (out.empty())
       top = x;
     out.push_back({id, std::exp(x - top)});
     total += out.back().probability;
   }
-  // Sums of all are compared with 1 only up to rounding, so p = 1 must not cut.
-  if (params.top_p < 1.0) {
+  if (by_mass) {
     double mass = 0.0;
     std::size_t n = 0;
     while (n < out.size() && mass < params.top_p * total)
@@ -107,7 +155,8 @@ float tempered_logprob(std::span<const float> logits, std::int32_t token, double
 std::vector<TokenLogprob> likeliest(std::span<const float> logits, std::size_t k) {
   const double total = log_total(logits, 1.0);
   std::vector<TokenLogprob> out;
-  for (const auto id : ordered(logits, k))
+  Ordered order{logits};
+  for (const auto id : order.first(k))
     out.emplace_back(id, static_cast<float>(logits[static_cast<std::size_t>(id)] - total));
   return out;
 }

@@ -3,6 +3,8 @@
 #include "test/model/model_fixture.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 using namespace tinkaf;
 using namespace tinkaf::model;
@@ -47,6 +49,40 @@ TEST_CASE("equal logits: the lower id comes first", "[model]") {
   CHECK(candidates(logits, one).front().token == 1);
   CHECK(likeliest(logits, 9).size() == 4);
   CHECK(likeliest(logits, 2)[1].first == 2);
+}
+
+TEST_CASE("the likeliest tokens that reach top_p are the same as if all were put in order",
+          "[model]") {
+  Random random{5};
+  std::vector<float> logits(3000);
+  for (auto& x : logits)
+    x = static_cast<float>(std::floor(4.0 * random.normal()) / 4.0); // many are equal
+  std::vector<std::int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+    return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
+  });
+  double total = 0.0;
+  for (const auto x : logits)
+    total += std::exp(static_cast<double>(x));
+  for (const double top_p : {1e-9, 0.03, 0.31, 0.6, 0.9, 0.9999}) {
+    INFO(top_p);
+    SamplingParams params;
+    params.top_p = top_p;
+    const auto got = candidates(logits, params);
+    std::vector<std::int32_t> expected;
+    for (double mass = 0.0; mass < top_p * total;) {
+      expected.push_back(order[expected.size()]);
+      mass += std::exp(static_cast<double>(logits[static_cast<std::size_t>(expected.back())]));
+    }
+    REQUIRE(got.size() == expected.size());
+    double sum = 0.0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CHECK(got[i].token == expected[i]);
+      sum += got[i].probability;
+    }
+    CHECK(sum == Catch::Approx(1.0));
+  }
 }
 
 TEST_CASE("a point picks the candidate that covers it", "[model]") {
