@@ -38,6 +38,10 @@ void encoding();
 /// Losses and gradients of 128 x 2048 log-probabilities from formulas.
 void losses();
 
+/// Training and sampling of a small model against the machine's peaks, and against PyTorch where
+/// `TINKAF_REFERENCE_PYTHON` names a Python that has it.
+void model();
+
 /// What it costs to write a job's journal: each call, and a run like the demo's with and without.
 void journal();
 

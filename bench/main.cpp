@@ -38,6 +38,7 @@ constexpr auto benchmarks = std::array{
     Benchmark{"losses", plain<bench::losses>},
     Benchmark{"exchange", plain<bench::exchange>},
     Benchmark{"step", plain<bench::step>},
+    Benchmark{"model", plain<bench::model>},
     Benchmark{"journal", plain<bench::journal>},
     Benchmark{"polls", plain<bench::polls>},
     Benchmark{"server-log", plain<bench::server_log>},

@@ -35,6 +35,10 @@ bool JsonFields::present(const char* name) const {
   return find(name) != nullptr;
 }
 
+bool JsonFields::empty() const {
+  return document_.ObjectEmpty();
+}
+
 std::int64_t JsonFields::integer(const char* name, std::int64_t lowest, std::int64_t highest,
                                  std::optional<std::int64_t> otherwise) {
   const auto* x = find(name);

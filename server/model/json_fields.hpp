@@ -22,6 +22,9 @@ public:
   /// @returns `Errc::io_error`, or `Errc::invalid_argument` if the file is no JSON object
   [[nodiscard]] static Result<JsonFields> read(const std::filesystem::path& file);
 
+  /// Whether there is no field at all.
+  bool empty() const;
+
   /// Whether the field is there and not null.
   bool present(const char* name) const;
 

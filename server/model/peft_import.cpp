@@ -42,7 +42,7 @@ Result<ForeignConfig> read_config(const fs::path& file) {
     if (fields.flag(name))
       fields.bad(name, "only false is supported");
   for (const char* name : {"rank_pattern", "alpha_pattern"})
-    if (fields.present(name) && !fields.strings(name).empty())
+    if (fields.present(name) && !fields.object(name).empty())
       fields.bad(name, "must be empty; one rank for all matrices is supported");
   if (const auto bias = fields.text("bias"); !bias.empty() && bias != "none")
     fields.bad("bias", "only \"none\" is supported");
