@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json_rest.hpp"
 #include "cli/checkpoint_deletion.hpp"
+#include "cli/checkpoint_import.hpp"
 #include "cli/limits.hpp"
 #include "cli/progress.hpp"
 #include "cli/storage_group.hpp"
@@ -28,6 +29,7 @@ struct CheckpointArguments {
   std::filesystem::path output = ".";
   bool force = false;
   DeletionArguments deletion;
+  ImportArguments import;
 };
 
 std::vector<std::string> row_of(const Checkpoint& checkpoint) {
@@ -158,6 +160,10 @@ Result<void> remove(const CheckpointArguments& arguments, const StorageCall& cal
   return delete_checkpoints(arguments.deletion, call);
 }
 
+Result<void> take_in(const CheckpointArguments& arguments, const StorageCall& call) {
+  return import_checkpoint(arguments.import, call);
+}
+
 Result<void> download(const CheckpointArguments& arguments, const StorageCall& call) {
   const auto path = TinkerPath::parse(arguments.path);
   if (!path)
@@ -222,6 +228,8 @@ void add_checkpoints(CLI::App& parent, Command& run, const OutputFormat& format)
   choice->add_flag("--remove", arguments->remove_ttl, "Keep it for ever");
   choice->require_option(1);
 
+  add_import_options(*add("import", "Make a checkpoint of an adapter in PEFT's layout", take_in),
+                     arguments->import);
   add_deletion_options(*add("delete", "Remove checkpoints", remove), arguments->deletion);
 
   auto* fetched = add_one("download", "Download a checkpoint's files", download);

@@ -61,6 +61,10 @@ public:
   /// and a new one is asked for, else another. @param record the session to go on with
   [[nodiscard]] Result<Service> job_session(const std::optional<SessionRecord>& record);
 
+  [[nodiscard]] const ClientOptions& options() const noexcept {
+    return options_;
+  }
+
   /// The local server; null if the service is another.
   [[nodiscard]] const Server* server() const noexcept {
     return server_.get();

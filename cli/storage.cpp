@@ -35,6 +35,7 @@ Result<Storage> Storage::open(const ServiceArguments& arguments, const std::stop
     auto options = client_options(arguments);
     if (!options)
       return fail(std::move(options.error()));
+    result.options_ = *options;
     auto rest = RestClient::connect(std::move(*options));
     if (!rest)
       return fail(std::move(rest.error()));
@@ -49,6 +50,7 @@ Result<Storage> Storage::open(const ServiceArguments& arguments, const std::stop
   auto rest = connection->service().create_rest_client();
   if (!rest)
     return fail(std::move(rest.error()));
+  result.options_ = connection->options();
   result.connection_ = std::move(*connection);
   result.rest_ = std::move(*rest);
   return result;

@@ -29,11 +29,17 @@ public:
     return *rest_;
   }
 
+  /// How a client finds the service and shows itself there.
+  [[nodiscard]] const ClientOptions& options() const noexcept {
+    return options_;
+  }
+
 private:
   Storage() = default;
 
   // Goes last: it may hold the server.
   std::optional<Connection> connection_;
+  ClientOptions options_;
   std::optional<RestClient> rest_;
 };
 

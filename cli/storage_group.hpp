@@ -21,6 +21,7 @@ namespace tinkaf::cli {
 /// What a command on stored things works with.
 struct StorageCall {
   const RestClient& rest;
+  const ClientOptions& options;
   OutputFormat format;
   std::stop_token stop;
 };
@@ -49,7 +50,8 @@ public:
         const auto storage = Storage::open(arguments->service, signals.token());
         if (!storage)
           return report(storage.error(), signals);
-        const auto done = act(*arguments, StorageCall{storage->rest(), *format, signals.token()});
+        const auto done = act(
+            *arguments, StorageCall{storage->rest(), storage->options(), *format, signals.token()});
         return done ? exit_success : report(done.error(), signals);
       };
     });

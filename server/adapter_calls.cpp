@@ -94,7 +94,10 @@ HttpReply import_checkpoint(ServiceCore& core, const HttpCall& call) {
   const auto name = query_value(call.query, "name").value_or("imported");
   if (auto good = StateFolder::check_name(name); !good)
     return error_reply(good.error());
-  const auto base = core.trainer(query_value(call.query, "base_model").value_or(std::string{}));
+  auto base_model = query_value(call.query, "base_model").value_or(std::string{});
+  if (base_model.empty() && core.trainers.size() == 1)
+    base_model = core.trainers.front()->name();
+  const auto base = core.trainer(base_model);
   if (!base)
     return error_reply(base.error());
   const auto folder = core.state->new_weights();

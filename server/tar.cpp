@@ -90,6 +90,18 @@ private:
   std::array<char, 65536> buffer_{};
 };
 
+template <class Files>
+Result<void> pack(const Files& files, Timestamp time, const fs::path& archive, bool with_mark) {
+  Tar tar{archive, time};
+  auto done = tar.open();
+  for (const auto& file : files)
+    if (done)
+      done = tar.add(file);
+  if (done && with_mark)
+    done = tar.begin("checkpoint_complete", 0);
+  return done ? tar.close() : done;
+}
+
 } // namespace
 
 Result<void> write_tar(const fs::path& folder, Timestamp time, const fs::path& archive) {
@@ -102,14 +114,11 @@ Result<void> write_tar(const fs::path& folder, Timestamp time, const fs::path& a
   if (error)
     return fail(Errc::io_error,
                 fmt::format("cannot read {}: {}", folder.string(), error.message()));
-  Tar tar{archive, time};
-  auto done = tar.open();
-  for (const auto& file : files)
-    if (done)
-      done = tar.add(file);
-  if (done)
-    done = tar.begin("checkpoint_complete", 0);
-  return done ? tar.close() : done;
+  return pack(files, time, archive, true);
+}
+
+Result<void> write_tar(std::span<const fs::path> files, Timestamp time, const fs::path& archive) {
+  return pack(files, time, archive, false);
 }
 
 } // namespace tinkaf::server

@@ -5,6 +5,7 @@
 #include "messages/timestamp.hpp"
 
 #include <filesystem>
+#include <span>
 
 namespace tinkaf::server {
 
@@ -13,6 +14,10 @@ namespace tinkaf::server {
 /// @param time what the archive tells as the time of each file
 /// @returns `Errc::io_error` naming the file and the reason
 [[nodiscard]] Result<void> write_tar(const std::filesystem::path& folder, Timestamp time,
+                                     const std::filesystem::path& archive);
+
+/// Packs some files, without the empty one.
+[[nodiscard]] Result<void> write_tar(std::span<const std::filesystem::path> files, Timestamp time,
                                      const std::filesystem::path& archive);
 
 } // namespace tinkaf::server

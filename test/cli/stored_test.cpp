@@ -107,6 +107,25 @@ TEST_CASE_METHOD(Fixture, "A checkpoint is downloaded into a folder of its own",
   CHECK_FALSE(std::filesystem::exists(folder.path() / "other"));
 }
 
+TEST_CASE_METHOD(Fixture, "An adapter in a folder becomes a checkpoint from the command line",
+                 "[cli][rest][end-to-end]") {
+  const auto fetched = there({"checkpoint", "download", sampler_path, "-o", "files", "-f", "json"});
+  const auto adapter = text_after(fetched.out, "\"destination\": \"");
+  const auto done = there({"checkpoint", "import", adapter, "--name", "mine", "-f", "json"});
+  INFO(done.err);
+  REQUIRE(done.code == 0);
+  const auto imported = text_after(done.out, "\"sampler_path\": \"");
+  CHECK(imported.ends_with("/sampler_weights/mine"));
+  const auto shown = there({"checkpoint", "info", imported});
+  INFO(shown.err);
+  CHECK(shown.code == 0);
+  CHECK(shown.out.find("4") != std::string::npos); // the rank
+  check_one_line(there({"checkpoint", "import", adapter, "--model", "gpt"}), "`gpt` is not served");
+  check_one_line(there({"checkpoint", "import", adapter, "--name", "a/b"}), "`a/b`");
+  std::filesystem::remove(folder.path() / adapter / "adapter_model.safetensors");
+  check_one_line(there({"checkpoint", "import", adapter}), "it has no adapter_model.safetensors");
+}
+
 TEST_CASE_METHOD(Fixture, "Removing checkpoints asks first and fails if one fails",
                  "[cli][rest][end-to-end]") {
   auto here = [&] {
