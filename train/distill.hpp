@@ -27,13 +27,14 @@ struct DistillSettings {
 /// teacher's, in nats.
 class DistillRecipe final : public PolicyRecipe {
 public:
-  /// @param journal of the job
   /// @param prompts outlive this
-  DistillRecipe(const JobModel& model, std::shared_ptr<JobJournal> journal,
-                const std::vector<Prompt>& prompts, DistillSettings settings, NoticeSink notices);
+  DistillRecipe(const JobModel& model, SampleNotes notes, const std::vector<Prompt>& prompts,
+                DistillSettings settings, NoticeSink notices);
 
 private:
-  Result<Judged> judge(const StepPlan& plan, Answers answers, Patience& patience) override;
+  Result<std::vector<std::vector<float>>>
+  score_answers(const StepPlan& plan, const Answers& answers, Patience& patience) override;
+  Result<Judged> judge(const StepPlan& plan, StepSamples samples) override;
 
   std::string teacher_path_;
   std::optional<SamplingClient> teacher_;

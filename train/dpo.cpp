@@ -48,20 +48,37 @@ Result<std::vector<Token>> text_of(const Example& example) {
 
 } // namespace
 
-DpoRecipe::DpoRecipe(const JobModel& model, std::shared_ptr<JobJournal> journal,
+DpoRecipe::DpoRecipe(const JobModel& model, SampleNotes notes,
                      const std::vector<Preference>& preferences, DpoSettings settings)
-    : client_(model.client), samplers_(model.service, std::move(journal)),
-      preferences_(preferences), settings_(std::move(settings)) {}
+    : client_(model.client), samplers_(model.service, std::move(notes.journal)),
+      samples_(std::move(notes.samples)), preferences_(preferences),
+      settings_(std::move(settings)) {}
 
-Result<std::unique_ptr<OpenStep>> DpoRecipe::submit(const StepPlan& plan, Patience& patience) {
+Result<StepSamples> DpoRecipe::ask_reference(const StepPlan& plan, const Texts& texts,
+                                             Patience& patience) {
+  auto known = samples_.find(plan.step);
+  if (!known)
+    return fail(std::move(known.error()));
+  if (*known)
+    return std::move(**known);
   if (!reference_) {
     auto reference = samplers_.open(settings_.reference);
     if (!reference)
       return fail(std::move(reference.error()));
     reference_ = std::move(*reference);
   }
+  auto scores = score(*reference_, texts, patience);
+  if (!scores)
+    return fail(std::move(scores.error()));
+  auto samples = StepSamples{.step = plan.step, .answers = {}, .scores = std::move(*scores)};
+  if (auto noted = samples_.add(samples); !noted)
+    return fail(std::move(noted.error()));
+  return samples;
+}
+
+Result<std::unique_ptr<OpenStep>> DpoRecipe::submit(const StepPlan& plan, Patience& patience) {
   auto data = std::vector<Datum>{};
-  auto texts = std::vector<std::vector<Token>>{};
+  auto texts = Texts{};
   auto result = StepResult{.turns = 3};
   for (const auto row : plan.rows)
     for (const auto* example : {&preferences_[row].chosen, &preferences_[row].rejected}) {
@@ -74,10 +91,10 @@ Result<std::unique_ptr<OpenStep>> DpoRecipe::submit(const StepPlan& plan, Patien
     }
   result.columns
       = {{"num_sequences", static_cast<std::int64_t>(data.size())}, {"num_tokens", result.tokens}};
-  auto reference = score(*reference_, texts, patience);
+  auto reference = ask_reference(plan, texts, patience);
   if (!reference)
     return fail(std::move(reference.error()));
-  auto formula = losses::dpo({.beta = settings_.beta, .reference = std::move(*reference)});
+  auto formula = losses::dpo({.beta = settings_.beta, .reference = std::move(reference->scores)});
   if (!formula)
     return fail(std::move(formula.error()));
   auto loss = client_.forward_backward_custom(make_batch(std::move(data)),

@@ -26,21 +26,25 @@ struct DpoSettings {
 };
 
 /// Direct preference optimization, see `losses::dpo`: a custom loss with optim_step right behind
-/// it. Log-probabilities of the reference are asked for while the step before is trained. Three
-/// turns a step; its headline is `dpo_loss`.
+/// it. Log-probabilities of the reference are asked for while the step before is trained, and
+/// noted. Three turns a step; its headline is `dpo_loss`.
 class DpoRecipe final : public Recipe {
 public:
-  /// @param journal of the job
   /// @param preferences outlive this
-  DpoRecipe(const JobModel& model, std::shared_ptr<JobJournal> journal,
-            const std::vector<Preference>& preferences, DpoSettings settings);
+  DpoRecipe(const JobModel& model, SampleNotes notes, const std::vector<Preference>& preferences,
+            DpoSettings settings);
 
   [[nodiscard]] Result<std::unique_ptr<OpenStep>> submit(const StepPlan& plan,
                                                          Patience& patience) override;
 
 private:
+  using Texts = std::vector<std::vector<Token>>;
+
+  Result<StepSamples> ask_reference(const StepPlan& plan, const Texts& texts, Patience& patience);
+
   TrainingClient client_;
   Samplers samplers_;
+  SampleFile samples_;
   std::optional<SamplingClient> reference_;
   const std::vector<Preference>& preferences_;
   DpoSettings settings_;

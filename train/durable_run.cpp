@@ -20,7 +20,7 @@ bool is_broken(const Error& error) {
 Result<RunOutcome> run_with(const JobModel& model, const DurableRun& job, RunFolder& folder,
                             const OnStep& on_step, const std::stop_token& stop) {
   auto backend = ClientBackend{model.client};
-  auto recipe = job.recipe(model, backend);
+  auto recipe = job.recipe(model, backend, folder);
   if (!recipe)
     return fail(std::move(recipe.error()));
   return run_steps(**recipe, backend, job.rows, job.settings, folder, on_step, stop);

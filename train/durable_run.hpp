@@ -13,9 +13,9 @@
 namespace tinkaf::train {
 
 /// Makes a recipe for a model; called again when a run goes on with another one. The recipe lives
-/// no longer than the model and the backend, which is its client.
-using MakeRecipe
-    = std::function<Result<std::unique_ptr<Recipe>>(const JobModel& model, Backend& backend)>;
+/// no longer than the model, the backend, which is its client, and the folder.
+using MakeRecipe = std::function<Result<std::unique_ptr<Recipe>>(
+    const JobModel& model, Backend& backend, const RunFolder& folder)>;
 
 /// A training job that survives its process, and its service's forgetting.
 struct DurableRun {

@@ -28,6 +28,17 @@ public:
     }
   }
 
+  /// The same for what is not worth finishing: a stop ends it at once.
+  /// @returns `Errc::cancelled` if there was a stop first
+  template <class T>
+  [[nodiscard]] Result<T> wait_unless_stopped(const Pending<T>& pending) {
+    while (!stop_.stop_requested())
+      if (auto answer = pending(slice))
+        return std::move(*answer);
+    gave_up_ = true;
+    return fail(Errc::cancelled, "stopped");
+  }
+
   /// For waits of another kind, now and then.
   /// @returns `Errc::cancelled` once the grace is over
   [[nodiscard]] Result<void> check() {
@@ -50,6 +61,11 @@ public:
     return is_over_;
   }
 
+  /// Whether a wait for what is not worth finishing was given up.
+  [[nodiscard]] bool gave_up() const noexcept {
+    return gave_up_;
+  }
+
 private:
   using Clock = std::chrono::steady_clock;
 
@@ -60,6 +76,7 @@ private:
   std::chrono::milliseconds grace_;
   std::optional<Clock::time_point> end_;
   bool is_over_ = false;
+  bool gave_up_ = false;
 };
 
 } // namespace tinkaf::train

@@ -9,6 +9,7 @@
 #include "train/policy_batch.hpp"
 #include "train/recipe.hpp"
 #include "train/samplers.hpp"
+#include "train/step_samples.hpp"
 
 namespace tinkaf::train {
 
@@ -25,15 +26,24 @@ struct PolicySettings {
 /// draws answers from them, has these judged by a subclass, and asks for importance_sampling and
 /// optim_step together. Three turns a step; one where there is nothing to learn from, which leaves
 /// the model as it is and is told in a notice.
+///
+/// Answers are noted before they are trained on, and not drawn again when the run goes on.
 class PolicyRecipe : public Recipe {
 public:
   [[nodiscard]] Result<std::unique_ptr<OpenStep>> submit(const StepPlan& plan,
                                                          Patience& patience) final;
 
+  [[nodiscard]] std::size_t begin_given_up(const StepPlan& plan) final;
+
 protected:
   /// @param prompts outlive this
-  PolicyRecipe(const JobModel& model, std::shared_ptr<JobJournal> journal,
-               const std::vector<Prompt>& prompts, PolicySettings settings, NoticeSink notices);
+  PolicyRecipe(const JobModel& model, SampleNotes notes, const std::vector<Prompt>& prompts,
+               PolicySettings settings, NoticeSink notices);
+
+  /// Asks others for log-probabilities of answers, where a recipe needs such.
+  /// @returns one vector for each text that is scored
+  [[nodiscard]] virtual Result<std::vector<std::vector<float>>>
+  score_answers(const StepPlan& plan, const Answers& answers, Patience& patience);
 
   /// Rollouts to learn from, and columns to tell of all answers.
   struct Judged {
@@ -41,12 +51,9 @@ protected:
     Columns columns;
   };
 
-  using Answers = std::vector<std::vector<SampledSequence>>;
-
-  /// @param answers to each of the plan's rows, some a row
-  [[nodiscard]] virtual Result<Judged> judge(const StepPlan& plan, Answers answers,
-                                             Patience& patience)
-      = 0;
+  /// A function of its arguments alone.
+  /// @param samples answers to each of the plan's rows, some a row, and what `score_answers` gave
+  [[nodiscard]] virtual Result<Judged> judge(const StepPlan& plan, StepSamples samples) = 0;
 
   [[nodiscard]] const std::vector<Prompt>& prompts() const noexcept {
     return prompts_;
@@ -57,10 +64,14 @@ protected:
   }
 
 private:
-  Result<Answers> draw_answers(const StepPlan& plan, Patience& patience);
+  Pending<SaveWeightsForSamplerResponse> save_policy(const StepPlan& plan);
+  Result<StepSamples> draw_samples(const StepPlan& plan,
+                                   const Pending<SaveWeightsForSamplerResponse>& saved,
+                                   Patience& patience);
 
   TrainingClient client_;
   Samplers samplers_;
+  SampleFile samples_;
   const std::vector<Prompt>& prompts_;
   PolicySettings settings_;
   NoticeSink notices_;

@@ -27,6 +27,9 @@ struct StepPlan {
 
   /// With the learning rate of this step.
   AdamParams adam;
+
+  /// The run was stopped and saved right before this step, which it may have begun and given up.
+  bool after_stop = false;
 };
 
 /// What a step has come to.
@@ -59,10 +62,19 @@ class Recipe {
 public:
   virtual ~Recipe() = default;
 
-  /// Asks for the operations of a step; may wait for what these are made of, such as samples.
+  /// Asks for the operations of a step; may wait for what these are made of, such as samples, and
+  /// give that up when the run is stopped, see `Patience::wait_unless_stopped`.
   [[nodiscard]] virtual Result<std::unique_ptr<OpenStep>> submit(const StepPlan& plan,
                                                                  Patience& patience)
       = 0;
+
+  /// Asks again, with nobody waiting, for the operations behind which an earlier process may have
+  /// given a step up.
+  /// @returns how many turns that is; 0, with nothing asked for, if the step was not given up there
+  [[nodiscard]] virtual std::size_t begin_given_up(const StepPlan& plan) {
+    static_cast<void>(plan);
+    return 0;
+  }
 };
 
 } // namespace tinkaf::train

@@ -15,7 +15,7 @@ Result<JobEnd> run(const RecipeJobSettings& settings, const JobRun& run) {
     return record ? Service::resume(*record, settings.options, settings.notices)
                   : Service::connect(settings.options, settings.notices);
   };
-  const auto job = settings.job(folder->journal());
+  const auto& job = settings.job;
   const auto steps = job.settings.steps;
   const auto on_step = [&](const StepRow& row) {
     run.report({row.step + 1, steps, row.value(settings.headline)});

@@ -27,8 +27,7 @@ struct RecipeJobSettings {
   /// Column of the recipe that tells best how well the run goes, reported as its progress.
   std::string headline;
 
-  /// Makes its recipe with the journal of the run's folder.
-  std::function<DurableRun(const std::shared_ptr<JobJournal>& journal)> job;
+  DurableRun job;
 
   NoticeSink notices;
 };

@@ -46,15 +46,14 @@ std::string text_of(const SampledSequence& sequence, const text::Tokenizer& toke
   return tokenizer.decode(tokens);
 }
 
-RlRecipe::RlRecipe(const JobModel& model, std::shared_ptr<JobJournal> journal,
-                   const std::vector<Prompt>& prompts, text::Tokenizer tokenizer,
-                   RlSettings settings, NoticeSink notices)
-    : PolicyRecipe(model, std::move(journal), prompts, std::move(settings.policy),
+RlRecipe::RlRecipe(const JobModel& model, SampleNotes notes, const std::vector<Prompt>& prompts,
+                   text::Tokenizer tokenizer, RlSettings settings, NoticeSink notices)
+    : PolicyRecipe(model, std::move(notes), prompts, std::move(settings.policy),
                    std::move(notices)),
       tokenizer_(std::move(tokenizer)), reward_(std::move(settings.reward)) {}
 
-Result<PolicyRecipe::Judged> RlRecipe::judge(const StepPlan& plan, Answers answers,
-                                             Patience& /*patience*/) {
+Result<PolicyRecipe::Judged> RlRecipe::judge(const StepPlan& plan, StepSamples samples) {
+  auto& answers = samples.answers;
   auto result = Judged{};
   auto totals = Totals{};
   for (std::size_t at = 0; at < answers.size(); ++at) {

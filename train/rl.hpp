@@ -26,14 +26,12 @@ struct RlSettings {
 /// those that do not and have at least 0.5 or less.
 class RlRecipe final : public PolicyRecipe {
 public:
-  /// @param journal of the job
   /// @param prompts outlive this
-  RlRecipe(const JobModel& model, std::shared_ptr<JobJournal> journal,
-           const std::vector<Prompt>& prompts, text::Tokenizer tokenizer, RlSettings settings,
-           NoticeSink notices);
+  RlRecipe(const JobModel& model, SampleNotes notes, const std::vector<Prompt>& prompts,
+           text::Tokenizer tokenizer, RlSettings settings, NoticeSink notices);
 
 private:
-  Result<Judged> judge(const StepPlan& plan, Answers answers, Patience& patience) override;
+  Result<Judged> judge(const StepPlan& plan, StepSamples samples) override;
 
   text::Tokenizer tokenizer_;
   RewardFn reward_;

@@ -4,6 +4,7 @@
 #include "messages/tinker_path.hpp"
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -37,11 +38,14 @@ public:
         plan_(rows, settings.batch_size, settings.seed) {}
 
   Result<RunOutcome> run() {
-    if (auto resumed = resume(); !resumed)
+    if (auto resumed = resume(); !resumed && !patience_.gave_up())
       return end_early(std::move(resumed.error()));
     while (next_step_ < settings_.steps && !patience_.stop_requested()) {
-      if (auto submitted = submit_step(); !submitted)
+      if (auto submitted = submit_step(); !submitted) {
+        if (patience_.gave_up())
+          break;
         return end_early(std::move(submitted.error()));
+      }
       if (is_due(next_step_))
         submit_save(false);
       while (open_steps_ > settings_.submit_ahead)
@@ -49,11 +53,13 @@ public:
           return end_early(std::move(done.error()));
     }
     const auto stopped = next_step_ < settings_.steps;
+    if (patience_.gave_up())
+      if (auto done = settle_before_given_up(); !done)
+        return end_early(std::move(done.error()));
     if (next_step_ > 0 && !is_saved())
       submit_save(true);
-    while (!open_.empty())
-      if (auto done = finish_oldest(); !done)
-        return end_early(std::move(done.error()));
+    if (auto done = finish_all(); !done)
+      return end_early(std::move(done.error()));
     return outcome(stopped);
   }
 
@@ -64,7 +70,7 @@ private:
   Result<void> resume() {
     next_step_ = folder_.headlines().size();
     if (!folder_.checkpoints().empty())
-      saved_step_ = folder_.checkpoints().back().batch;
+      note_saved(folder_.checkpoints().back());
     auto attach = folder_.journal()->attach();
     const auto first_new = attach ? attach->next_seq_id : 0;
     std::size_t asked = 0; // turns, by saves
@@ -79,11 +85,18 @@ private:
       }
       if (!left || next_step_ == settings_.steps)
         return {};
+      if (next_step_ > 0 && !is_saved() && asked + 1 < open.size()
+          && open[asked + 1].front().seq_id < first_new
+          && open[asked + 1].front().type == RequestType::save_weights) {
+        given_up_turns_ = recipe_.begin_given_up(plan_of(next_step_));
+        asked += given_up_turns_;
+        if (given_up_turns_ > 0)
+          continue;
+      }
       if (auto submitted = submit_step(); !submitted)
         return submitted;
-      while (!open_.empty())
-        if (auto done = finish_oldest(); !done)
-          return done;
+      if (auto done = finish_all(); !done)
+        return done;
       asked = 0;
       attach = folder_.journal()->attach();
     }
@@ -99,13 +112,30 @@ private:
     return saved_step_ == next_step_;
   }
 
-  Result<void> submit_step() {
-    const auto step = next_step_;
+  [[nodiscard]] StepPlan plan_of(std::size_t step) {
     auto plan = StepPlan{.step = step,
                          .position = plan_.position(step),
                          .rows = plan_.rows_of(step),
-                         .adam = settings_.adam};
+                         .adam = settings_.adam,
+                         .after_stop = stopped_at_ == step};
     plan.adam.learning_rate *= lr_factor(settings_.schedule, step, settings_.steps);
+    return plan;
+  }
+
+  /// Settles all steps before one that was given up; what is noted behind them is its own.
+  Result<void> settle_before_given_up() {
+    if (auto done = finish_all(); !done)
+      return done;
+    const auto attach = folder_.journal()->attach();
+    if (!attach)
+      return fail(attach.error());
+    given_up_turns_ = attach->open.size();
+    return {};
+  }
+
+  Result<void> submit_step() {
+    const auto step = next_step_;
+    auto plan = plan_of(step);
     auto open = recipe_.submit(plan, patience_);
     if (!open)
       return fail(std::move(open.error()));
@@ -133,7 +163,22 @@ private:
     if (for_good)
       open.sampler = backend_.save_for_sampler(open.row.name);
     saved_step_ = next_step_;
+    if (for_good)
+      stopped_at_ = next_step_;
     open_.emplace_back(std::move(open));
+  }
+
+  void note_saved(const CheckpointRow& row) {
+    saved_step_ = row.batch;
+    if (!row.sampler_path.empty())
+      stopped_at_ = row.batch;
+  }
+
+  Result<void> finish_all() {
+    while (!open_.empty())
+      if (auto done = finish_oldest(); !done)
+        return done;
+    return {};
   }
 
   Result<void> finish_oldest() {
@@ -175,7 +220,7 @@ private:
     }
     if (const auto path = TinkerPath::parse(open.row.state_path))
       open.row.name = path->name;
-    return folder_.settle(open.row, open.sampler ? 2 : 1);
+    return folder_.settle(open.row, std::exchange(given_up_turns_, 0) + (open.sampler ? 2 : 1));
   }
 
   static tl::unexpected<Error> without_path() {
@@ -209,9 +254,15 @@ private:
   std::deque<std::variant<StepUnderWay, SaveUnderWay>> open_;
   std::size_t open_steps_ = 0;
 
+  /// Turns of a step that was given up, which stand before the save at the end.
+  std::size_t given_up_turns_ = 0;
+
   /// The step to submit next, and the one that the last checkpoint goes on with.
   std::size_t next_step_ = 0;
   std::size_t saved_step_ = 0;
+
+  /// The step before which the run was stopped last.
+  std::optional<std::size_t> stopped_at_;
 };
 
 } // namespace

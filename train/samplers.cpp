@@ -30,6 +30,13 @@ std::int64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t row) 
 
 } // namespace
 
+Result<SampleNotes> SampleNotes::open(const RunFolder& folder) {
+  auto samples = SampleFile::open(folder.path());
+  if (!samples)
+    return fail(std::move(samples.error()));
+  return SampleNotes{folder.journal(), std::move(*samples)};
+}
+
 Samplers::Samplers(Service service, std::shared_ptr<JobJournal> journal)
     : service_(std::move(service)), journal_(std::move(journal)) {}
 
@@ -45,10 +52,9 @@ Result<SamplingClient> Samplers::open(const std::string& model_or_path) {
   return client;
 }
 
-Result<std::vector<std::vector<SampledSequence>>>
-draw(const SamplingClient& client, const std::vector<Prompt>& prompts,
-     const std::vector<std::size_t>& rows, std::size_t step, const DrawSettings& settings,
-     Patience& patience) {
+Result<Answers> draw(const SamplingClient& client, const std::vector<Prompt>& prompts,
+                     const std::vector<std::size_t>& rows, std::size_t step,
+                     const DrawSettings& settings, Patience& patience) {
   auto params = SamplingParams{};
   params.max_tokens = settings.max_tokens;
   params.temperature = settings.temperature;
@@ -60,9 +66,9 @@ draw(const SamplingClient& client, const std::vector<Prompt>& prompts,
     under_way.push_back(
         pending(client.sample(ModelInput::from_ints(prompts[row].tokens), settings.group, params)));
   }
-  auto result = std::vector<std::vector<SampledSequence>>{};
+  auto result = Answers{};
   for (const auto& one : under_way) {
-    auto response = patience.wait(one);
+    auto response = patience.wait_unless_stopped(one);
     if (!response)
       return fail(std::move(response.error()));
     if (response->sequences.size() != static_cast<std::size_t>(settings.group))
@@ -86,7 +92,7 @@ Result<std::vector<std::vector<float>>> score(const SamplingClient& client,
     under_way.push_back(pending(client.compute_logprobs(ModelInput::from_ints(text))));
   auto result = std::vector<std::vector<float>>{};
   for (std::size_t index = 0; index < texts.size(); ++index) {
-    auto logprobs = patience.wait(under_way[index]);
+    auto logprobs = patience.wait_unless_stopped(under_way[index]);
     if (!logprobs)
       return fail(std::move(logprobs.error()));
     auto& values = result.emplace_back();

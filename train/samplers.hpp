@@ -13,6 +13,8 @@
 #include "journal/job_journal.hpp"
 #include "train/patience.hpp"
 #include "train/prompts.hpp"
+#include "train/run_folder.hpp"
+#include "train/step_samples.hpp"
 
 namespace tinkaf::train {
 
@@ -33,6 +35,16 @@ struct DrawSettings {
   std::vector<Token> stop;
 };
 
+/// Where a recipe that samples notes what it does.
+struct SampleNotes {
+  /// Opens `samples.jsonl` in the folder of a run.
+  /// @returns as `SampleFile::open`
+  [[nodiscard]] static Result<SampleNotes> open(const RunFolder& folder);
+
+  std::shared_ptr<JobJournal> journal;
+  SampleFile samples;
+};
+
 /// Opens weights to sample from on behalf of a job.
 class Samplers {
 public:
@@ -48,15 +60,15 @@ private:
   std::uint32_t opened_ = 0;
 };
 
-/// Draws answers to some prompts, side by side.
+/// Draws answers to some prompts, side by side. A stop ends it at once.
 /// @param rows indices of prompts
 /// @returns for each row `group` answers, each with tokens and log-probabilities
-[[nodiscard]] Result<std::vector<std::vector<SampledSequence>>>
-draw(const SamplingClient& client, const std::vector<Prompt>& prompts,
-     const std::vector<std::size_t>& rows, std::size_t step, const DrawSettings& settings,
-     Patience& patience);
+[[nodiscard]] Result<Answers> draw(const SamplingClient& client, const std::vector<Prompt>& prompts,
+                                   const std::vector<std::size_t>& rows, std::size_t step,
+                                   const DrawSettings& settings, Patience& patience);
 
-/// Log-probabilities of the tokens behind the first, in nats, asked for side by side.
+/// Log-probabilities of the tokens behind the first, in nats, asked for side by side. A stop
+/// ends it at once.
 /// @param texts of at least two tokens each
 /// @returns one vector a text, one shorter than it
 [[nodiscard]] Result<std::vector<std::vector<float>>>
