@@ -181,13 +181,27 @@ Result<std::string> Connection::choose_model() const {
         Errc::invalid_argument,
         fmt::format("name a base model with --model; the service offers: {}", list(capabilities_)));
   }
+  if (auto found = check_offered(wanted); !found)
+    return fail(std::move(found.error()));
+  return wanted;
+}
+
+Result<void> Connection::check_offered(const std::string& model) const {
+  const auto& offered = capabilities_.supported_models;
+  for (const auto& one : offered)
+    if (base_name(one.model_name) == base_name(model))
+      return {};
   if (offered.empty())
-    return wanted;
-  for (const auto& model : offered)
-    if (base_name(model.model_name) == base_name(wanted))
-      return wanted;
-  return fail(Errc::not_found, fmt::format("unknown model \"{}\"; the service offers: {}", wanted,
+    return {};
+  return fail(Errc::not_found, fmt::format("unknown model \"{}\"; the service offers: {}", model,
                                            list(capabilities_)));
+}
+
+Result<void> Connection::check_asked_for(const std::string& model) const {
+  const auto& wanted = arguments_.model;
+  if (wanted.empty() || base_name(wanted) == base_name(model))
+    return {};
+  return fail(Errc::invalid_argument, fmt::format("it is {}, but --model is {}", model, wanted));
 }
 
 std::optional<std::int64_t> Connection::max_context_length(const std::string& model) const {
@@ -200,6 +214,13 @@ std::optional<std::int64_t> Connection::max_context_length(const std::string& mo
 Result<text::Tokenizer> Connection::tokenizer(const std::string& model) const {
   if (!arguments_.tokenizer_file.empty())
     return text::Tokenizer::load(arguments_.tokenizer_file);
+  auto shipped = shipped_tokenizer(model);
+  if (!shipped && shipped.error().code == Errc::not_found)
+    shipped.error().message += "; give the model's tokenizer.json with --tokenizer FILE";
+  return shipped;
+}
+
+Result<text::Tokenizer> Connection::shipped_tokenizer(const std::string& model) const {
   if (auto models = local_models(arguments_.model_dir)) {
     for (const auto& local : *models) {
       const auto config = model::read_config(local.dir / "config.json");
@@ -207,10 +228,7 @@ Result<text::Tokenizer> Connection::tokenizer(const std::string& model) const {
         return text::Tokenizer::load(local.dir / "tokenizer.json");
     }
   }
-  return fail(Errc::not_found,
-              fmt::format("the tokenizer of {} is not available here; give the model's "
-                          "tokenizer.json with --tokenizer FILE",
-                          model));
+  return fail(Errc::not_found, fmt::format("the tokenizer of {} is not available here", model));
 }
 
 } // namespace tinkaf::cli

@@ -74,12 +74,24 @@ public:
   /// @returns `Errc::not_found` for an unknown one, `Errc::invalid_argument` if it must be named
   [[nodiscard]] Result<std::string> choose_model() const;
 
+  /// Whether the service offers a model, where it says what it offers.
+  /// @returns `Errc::not_found` with the models that it offers
+  [[nodiscard]] Result<void> check_offered(const std::string& model) const;
+
+  /// Whether a base model is the one asked for, if one is.
+  /// @returns `Errc::invalid_argument` naming both
+  [[nodiscard]] Result<void> check_asked_for(const std::string& model) const;
+
   /// Most tokens of a sequence of a model, where the service says.
   [[nodiscard]] std::optional<std::int64_t> max_context_length(const std::string& model) const;
 
   /// The tokenizer of a model: `--tokenizer`, else that of a shipped model of this name.
   /// @returns `Errc::not_found` if it is not to be had here
   [[nodiscard]] Result<text::Tokenizer> tokenizer(const std::string& model) const;
+
+  /// The tokenizer of a shipped model of this name, whatever `--tokenizer` is.
+  /// @returns `Errc::not_found` if there is none
+  [[nodiscard]] Result<text::Tokenizer> shipped_tokenizer(const std::string& model) const;
 
 private:
   Connection() = default;

@@ -6,8 +6,9 @@
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
-#include "cli/sft_command.hpp"
+#include "cli/sft_task.hpp"
 #include "cli/shell_words.hpp"
+#include "cli/train_job.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ namespace tinkaf::cli {
 namespace {
 
 struct DemoArguments {
-  SftJob job;
+  TrainJob job;
   ServiceArguments service;
 };
 
@@ -53,7 +54,7 @@ std::filesystem::path fresh_folder() {
 }
 
 void print_end(const DemoArguments& arguments, const Connection& connection,
-               const SftJobResult& result, const std::string& prompt) {
+               const TrainResult& result, const std::string& prompt) {
   const auto& checkpoint = *result.outcome.checkpoint;
   fmt::print("\nthe run        {}\n", arguments.job.out.string());
   if (const auto* server = connection.server())
@@ -74,9 +75,9 @@ Result<int> demo(DemoArguments arguments, const StopSignals& signals) {
   arguments.job.data = *data;
   if (arguments.job.out.empty())
     arguments.job.out = fresh_folder();
-  const auto rows = train::read_rows(*data);
-  if (!rows)
-    return fail(rows.error());
+  auto task = SftTask{};
+  if (auto read = task.read(*data); !read)
+    return fail(read.error());
   const auto held_out = train::read_rows(data->parent_path() / "held_out.jsonl");
   if (!held_out)
     return fail(held_out.error());
@@ -93,7 +94,7 @@ Result<int> demo(DemoArguments arguments, const StopSignals& signals) {
   const auto renderer = train::Renderer{std::move(*tokenizer)};
   if (const auto* server = connection->server())
     fmt::print("local server on {}, ", server->address());
-  fmt::print("model {}, {} rows to train on, {} held out\n", *model, rows->size(),
+  fmt::print("model {}, {} rows to train on, {} held out\n", *model, task.rows().size(),
              held_out->size());
 
   const auto base = connection->service().create_sampling_client(*model);
@@ -105,7 +106,7 @@ Result<int> demo(DemoArguments arguments, const StopSignals& signals) {
   print_answers("before", *held_out, *before);
 
   fmt::print("\n");
-  const auto result = run_job(arguments.job, *rows, *connection, stdout, signals);
+  const auto result = run_job(arguments.job, task, *connection, stdout, signals);
   if (!result)
     return fail(result.error());
   if (result->outcome.stopped || !result->outcome.checkpoint) {
@@ -114,7 +115,7 @@ Result<int> demo(DemoArguments arguments, const StopSignals& signals) {
     return signals.exit_code();
   }
   fmt::print("\nloss a token, in nats\n{}",
-             loss_curve(result->losses, std::min<std::size_t>(terminal_width(stdout), 72), 12));
+             loss_curve(result->headlines, std::min<std::size_t>(terminal_width(stdout), 72), 12));
 
   const auto trained
       = connection->service().create_sampling_client(result->outcome.checkpoint->sampler_path);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@ constexpr auto redraw_interval = std::chrono::milliseconds{100};
 constexpr std::size_t plain_lines = 20;
 
 std::string numbers(const ProgressState& state) {
-  auto text = fmt::format("loss {:.4f}  {:.0f} tok/s", state.loss, state.tokens_per_second);
+  auto text
+      = fmt::format("{} {:.4f}  {:.0f} tok/s", state.headline, state.loss, state.tokens_per_second);
   if (state.left)
     text += "  ETA " + duration_text(*state.left);
   return text;
@@ -50,8 +52,9 @@ std::string progress_line(const ProgressState& state) {
   return fmt::format("{}/{} steps  {}", state.done, state.steps, numbers(state));
 }
 
-Progress::Progress(std::FILE* out, std::size_t steps, std::size_t before)
-    : out_(out), steps_(steps), before_(before), terminal_(is_terminal(out)) {}
+Progress::Progress(std::FILE* out, std::size_t steps, std::size_t before, std::string headline)
+    : out_(out), steps_(steps), before_(before), headline_(std::move(headline)),
+      terminal_(is_terminal(out)) {}
 
 Progress::~Progress() {
   if (bar_shown_)
@@ -63,7 +66,7 @@ void Progress::step_done(std::size_t step, double loss, std::int64_t tokens) {
   tokens_ += tokens;
   const auto now = Clock::now();
   const auto done = step + 1;
-  auto state = ProgressState{done, steps_, loss, tokens_per_second(), std::nullopt};
+  auto state = ProgressState{done, steps_, loss, tokens_per_second(), std::nullopt, headline_};
   const auto spent = std::chrono::duration<double>{now - started_};
   // A run that went back to a checkpoint may be behind where it began.
   if (done > before_)

@@ -17,13 +17,16 @@ struct ProgressState {
   /// At least 1.
   std::size_t steps = 1;
 
-  /// Mean loss per token of the last step, in nats.
+  /// The headline of the last step: for supervised training the mean loss per token, in nats.
   double loss = 0.0;
 
   double tokens_per_second = 0.0;
 
   /// Time that is left; absent while unknown.
   std::optional<std::chrono::seconds> left;
+
+  /// What the headline is called.
+  std::string headline = "loss";
 };
 
 /// A time as people read it: "7s", "2m05s", "1h02m".
@@ -41,7 +44,9 @@ class Progress {
 public:
   /// @param out stays open longer than this
   /// @param before steps that were done when the time began
-  Progress(std::FILE* out, std::size_t steps, std::size_t before = 0);
+  /// @param headline what is shown of each step
+  Progress(std::FILE* out, std::size_t steps, std::size_t before = 0,
+           std::string headline = "loss");
 
   /// Ends the bar's line.
   ~Progress();
@@ -61,6 +66,7 @@ private:
   std::FILE* out_;
   std::size_t steps_;
   std::size_t before_;
+  std::string headline_;
   bool terminal_;
   bool bar_shown_ = false;
   Clock::time_point started_ = Clock::now();

@@ -63,7 +63,7 @@ TEST_CASE_METHOD(CliFixture, "A command or option that is none is named with tho
   check({"trian"}, "`tinkaf` has no command `trian`; there are: serve, train, ");
   check({"run"}, "`tinkaf run` needs a command behind it: list, info;");
   check({"checkpoint"}, "`tinkaf checkpoint` needs a command behind it: list, info, publish, ");
-  check({"train"}, "`tinkaf train` needs a command behind it: sft;");
+  check({"train"}, "`tinkaf train` needs a command behind it: sft, dpo, rl, distill;");
   check({"train", "stf", "--steps", "3"}, "`tinkaf train` has no command `stf`; there are: sft");
   check({"run", "lst"}, "`tinkaf run` has no command `lst`; there are: list, info");
   check({"run", "list", "--limti", "3"}, "`tinkaf run list` has no option `--limti`");

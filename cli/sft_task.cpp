@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sft_task.hpp"
+
+#include "cli/connection.hpp"
+
+#include <utility>
+
+#include "train/sft.hpp"
+
+namespace tinkaf::cli {
+
+Result<void> SftTask::read(const std::filesystem::path& data) {
+  auto rows = train::read_rows(data);
+  if (!rows)
+    return fail(std::move(rows.error()));
+  rows_ = std::move(*rows);
+  data_ = data.string();
+  return {};
+}
+
+Result<JobIdentity> SftTask::options(const std::string& base_model) const {
+  const auto chat = train::choose_chat_template(renderer_, base_model);
+  if (!chat)
+    return fail(chat.error());
+  if (*chat == train::ChatTemplate::chatml)
+    return JobIdentity{};
+  return JobIdentity{{"--renderer", to_string(*chat)}};
+}
+
+Result<PreparedTask> SftTask::prepare(const TrainTarget& target) {
+  const auto& model = target.base_model;
+  auto tokenizer = target.connection.tokenizer(model);
+  if (!tokenizer)
+    return fail(std::move(tokenizer.error()));
+  const auto chat = train::choose_chat_template(renderer_, model);
+  if (!chat)
+    return fail(chat.error());
+  auto examples = train::render_all(train::Renderer{std::move(*tokenizer), *chat}, rows_, data_);
+  if (!examples)
+    return fail(std::move(examples.error()));
+  examples_ = std::move(*examples);
+  if (const auto limit = target.connection.max_context_length(model))
+    if (auto fit = train::check_lengths(examples_, *limit, data_); !fit)
+      return fail(std::move(fit.error()));
+  return PreparedTask{.rows = examples_.size(),
+                      .recipe
+                      = [this](const auto& /*model*/, train::Backend& backend,
+                               const auto& /*folder*/) -> Result<std::unique_ptr<train::Recipe>> {
+                        return std::make_unique<train::SftRecipe>(backend, examples_);
+                      },
+                      .renderer = to_string(*chat)};
+}
+
+} // namespace tinkaf::cli
