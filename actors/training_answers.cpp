@@ -79,6 +79,7 @@ Result<Submitted> read_submission(RequestType type, const HttpResponse& response
   case RequestType::forward:
   case RequestType::forward_backward:
   case RequestType::optim_step:
+  case RequestType::save_weights_external:
   case RequestType::sample:
     break;
   }

@@ -103,8 +103,11 @@ void print_summary(std::size_t deleted, const std::vector<Failure>& failures, Ou
 void add_deletion_options(CLI::App& command, DeletionArguments& arguments) {
   command.add_option("PATH", arguments.paths, "Their tinker:// paths");
   command.add_option("--run-id", arguments.training_run_id, "Those of this training run instead");
-  command.add_option("--type", arguments.type, "With --run-id: weights or sampler_weights only")
-      ->check(one_of({"weights", "sampler_weights"}));
+  command
+      .add_option("--type", arguments.type,
+                  "With --run-id: weights, sampler_weights or "
+                  "external_weights only")
+      ->check(one_of({"weights", "sampler_weights", "external_weights"}));
   command.add_option("--before", arguments.before, "With --run-id: made before this time only");
   command.add_option("--after", arguments.after, "With --run-id: made after this time only");
   command.add_flag("-y,--yes", arguments.yes, "Do not ask");
@@ -123,7 +126,7 @@ Result<DeletionFilter> check(const DeletionArguments& arguments) {
       return fail(parsed.error());
   auto filter = DeletionFilter{};
   if (!arguments.type.empty())
-    filter.kind = arguments.type == "weights" ? CheckpointKind::training : CheckpointKind::sampler;
+    filter.kind = checkpoint_kind_of(arguments.type);
   auto before = read_time("--before", arguments.before);
   auto after = read_time("--after", arguments.after);
   if (!before || !after)

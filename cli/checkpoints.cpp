@@ -32,9 +32,21 @@ struct CheckpointArguments {
   ImportArguments import;
 };
 
+const char* type_name(CheckpointKind kind) {
+  switch (kind) {
+  case CheckpointKind::training:
+    return "training";
+  case CheckpointKind::sampler:
+    return "sampler";
+  case CheckpointKind::external:
+    break;
+  }
+  return "external";
+}
+
 std::vector<std::string> row_of(const Checkpoint& checkpoint) {
   return {checkpoint.checkpoint_id,
-          checkpoint.checkpoint_type == CheckpointKind::training ? "training" : "sampler",
+          type_name(checkpoint.checkpoint_type),
           size_text(checkpoint.size_bytes),
           yes_no(checkpoint.is_public),
           time_text(checkpoint.time, now()),

@@ -44,6 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read<OptimStepRequest>(json);
   read<SaveWeightsRequest>(json);
   read<SaveWeightsForSamplerRequest>(json);
+  read<SaveWeightsExternalRequest>(json);
   read<LoadWeightsRequest>(json);
   read<CreateSamplingSessionRequest>(json);
   read<AsampleRequest>(json);

@@ -57,10 +57,10 @@ CREATE TABLE checkpoint(
 )";
 
 Result<RequestType> parse_type(const std::string& name) {
-  for (auto type :
-       {RequestType::create_model, RequestType::forward, RequestType::forward_backward,
-        RequestType::optim_step, RequestType::save_weights, RequestType::load_weights,
-        RequestType::save_weights_for_sampler, RequestType::unload_model, RequestType::sample})
+  for (auto type : {RequestType::create_model, RequestType::forward, RequestType::forward_backward,
+                    RequestType::optim_step, RequestType::save_weights, RequestType::load_weights,
+                    RequestType::save_weights_for_sampler, RequestType::save_weights_external,
+                    RequestType::unload_model, RequestType::sample})
     if (name == to_string(type))
       return type;
   return fail(Errc::io_error, fmt::format("the journal knows of an operation `{}`", name));

@@ -32,6 +32,7 @@ enum class RequestType : std::uint8_t {
   save_weights,
   load_weights,
   save_weights_for_sampler,
+  save_weights_external,
   unload_model,
   sample,
 };
@@ -53,6 +54,8 @@ enum class RequestType : std::uint8_t {
     return "LoadWeights";
   case RequestType::save_weights_for_sampler:
     return "SaveWeightsForSampler";
+  case RequestType::save_weights_external:
+    return "SaveWeightsExternal";
   case RequestType::unload_model:
     return "UnloadModel";
   case RequestType::sample:
@@ -96,7 +99,7 @@ using QueueStateSink = std::function<void(const QueueStateChange&)>;
 using FutureValue
     = std::variant<CreateModelResponse, ForwardBackwardOutput, OptimStepResponse,
                    SaveWeightsResponse, LoadWeightsResponse, SaveWeightsForSamplerResponse,
-                   UnloadModelResponse, SampleResponse>;
+                   SaveWeightsExternalResponse, UnloadModelResponse, SampleResponse>;
 
 /// The result is not there yet.
 struct FuturePending {

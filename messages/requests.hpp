@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 // Bodies of the calls whose values alone do not say which model or session they are for.
 
@@ -94,6 +95,23 @@ struct SaveWeightsForSamplerRequest {
   std::optional<std::int64_t> ttl_seconds;
 
   friend bool operator==(const SaveWeightsForSamplerRequest&, const SaveWeightsForSamplerRequest&)
+      = default;
+};
+
+/// Saves in a layout that other programs read.
+struct SaveWeightsExternalRequest {
+  std::string model_id;
+  std::optional<std::int64_t> seq_id;
+
+  /// The name of the checkpoint.
+  std::string path;
+
+  std::optional<std::int64_t> ttl_seconds;
+
+  /// Keys of the `age` program, to whom the files are to be encrypted.
+  std::optional<std::vector<std::string>> age_encryption_recipients;
+
+  friend bool operator==(const SaveWeightsExternalRequest&, const SaveWeightsExternalRequest&)
       = default;
 };
 

@@ -55,6 +55,9 @@ struct CreateSessionRequest {
   std::string sdk_version;
   std::optional<std::string> project_id;
 
+  /// For people and for searches; several sessions may share one.
+  std::optional<std::string> display_name = {};
+
   friend bool operator==(const CreateSessionRequest&, const CreateSessionRequest&) = default;
 };
 

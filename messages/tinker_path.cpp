@@ -27,15 +27,16 @@ Result<TinkerPath> TinkerPath::parse(std::string_view text) {
   if (second == std::string_view::npos || rest.find('/', second + 1) != std::string_view::npos)
     return malformed(text, "it does not have three parts");
   auto run = rest.substr(0, first);
-  auto kind = rest.substr(first + 1, second - first - 1);
+  auto segment = rest.substr(first + 1, second - first - 1);
   auto name = rest.substr(second + 1);
   if (run.empty() || name.empty())
     return malformed(text, "a part is empty");
-  if (kind != "weights" && kind != "sampler_weights")
-    return malformed(text, fmt::format("`{}` is not a kind of checkpoint", kind));
+  const auto kind = checkpoint_kind_of(segment);
+  if (!kind)
+    return malformed(text, fmt::format("`{}` is not a kind of checkpoint", segment));
   return TinkerPath{
       .training_run_id = std::string{run},
-      .kind = kind == "weights" ? CheckpointKind::training : CheckpointKind::sampler,
+      .kind = *kind,
       .name = std::string{name},
   };
 }
@@ -49,7 +50,23 @@ std::string TinkerPath::str() const {
 }
 
 const char* to_string(CheckpointKind kind) noexcept {
-  return kind == CheckpointKind::training ? "weights" : "sampler_weights";
+  switch (kind) {
+  case CheckpointKind::training:
+    return "weights";
+  case CheckpointKind::sampler:
+    return "sampler_weights";
+  case CheckpointKind::external:
+    return "external_weights";
+  }
+  return "";
+}
+
+std::optional<CheckpointKind> checkpoint_kind_of(std::string_view text) noexcept {
+  for (const auto kind :
+       {CheckpointKind::training, CheckpointKind::sampler, CheckpointKind::external})
+    if (text == to_string(kind))
+      return kind;
+  return std::nullopt;
 }
 
 } // namespace tinkaf

@@ -129,6 +129,15 @@ struct LoadWeightsResponse {
   friend bool operator==(const LoadWeightsResponse&, const LoadWeightsResponse&) = default;
 };
 
+/// A saved set of weights in a layout that other programs read.
+struct SaveWeightsExternalResponse {
+  /// `tinker://<model_id>/external_weights/<name>`
+  std::string path;
+
+  friend bool operator==(const SaveWeightsExternalResponse&, const SaveWeightsExternalResponse&)
+      = default;
+};
+
 /// A saved set of weights to sample from: a path if it was named, a sampling session if not.
 struct SaveWeightsForSamplerResponse {
   std::optional<std::string> path;

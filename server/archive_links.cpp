@@ -18,7 +18,8 @@ constexpr auto memory = std::chrono::hours{24};
 
 Result<std::string>
 ArchiveLinks::add(const std::string& version, Timestamp expires,
-                  const std::function<Result<std::shared_ptr<const OpenFile>>()>& make) {
+                  const std::function<Result<std::shared_ptr<const OpenFile>>()>& make,
+                  const char* content_type) {
   std::shared_ptr<const OpenFile> file;
   {
     const std::lock_guard lock{mutex_};
@@ -36,7 +37,7 @@ ArchiveLinks::add(const std::string& version, Timestamp expires,
   }
   auto secret = make_secret();
   const std::lock_guard lock{mutex_};
-  links_[secret] = {{std::move(file), version}, expires};
+  links_[secret] = {{std::move(file), version, content_type}, expires};
   return secret;
 }
 

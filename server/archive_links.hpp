@@ -12,8 +12,8 @@
 
 namespace tinkaf::server {
 
-/// Archives of checkpoints that can be fetched for a while by whoever knows the secret in their
-/// link. Thread-safe; the clock comes in as an argument.
+/// Archives and files of checkpoints that can be fetched for a while by whoever knows the secret in
+/// their link. Thread-safe; the clock comes in as an argument.
 class ArchiveLinks {
 public:
   struct Archive {
@@ -21,14 +21,18 @@ public:
 
     /// The same for the same bytes.
     std::string etag;
+
+    /// A constant.
+    const char* content_type = "application/x-tar";
   };
 
-  /// Makes a link to the archive of one version of a checkpoint.
+  /// Makes a link to the archive of one version of a checkpoint, or to a file of it.
   /// @param make writes the archive; called unless a link to that version is there already
   /// @returns the secret, or the error of `make`
   [[nodiscard]] Result<std::string>
   add(const std::string& version, Timestamp expires,
-      const std::function<Result<std::shared_ptr<const OpenFile>>()>& make);
+      const std::function<Result<std::shared_ptr<const OpenFile>>()>& make,
+      const char* content_type = "application/x-tar");
 
   /// @returns `Errc::permission_denied` if the link has expired, `Errc::not_found` if there was
   /// none

@@ -46,6 +46,7 @@ HttpReply submit(ServiceCore& core, RequestType type, const HttpCall& call);
 [[nodiscard]] Result<Submission> read_optim_step(const HttpCall& call);
 [[nodiscard]] Result<Submission> read_save_weights(const HttpCall& call);
 [[nodiscard]] Result<Submission> read_save_weights_for_sampler(const HttpCall& call);
+[[nodiscard]] Result<Submission> read_save_weights_external(const HttpCall& call);
 [[nodiscard]] Result<Submission> read_load_weights(const HttpCall& call);
 
 // The ways of `read_origin`: training_calls.cpp, checkpoint_calls.cpp
@@ -63,6 +64,7 @@ HttpReply optim_step(ServiceCore& core, const HttpCall& call);
 // checkpoint_calls.cpp
 HttpReply save_weights(ServiceCore& core, const HttpCall& call);
 HttpReply save_weights_for_sampler(ServiceCore& core, const HttpCall& call);
+HttpReply save_weights_external(ServiceCore& core, const HttpCall& call);
 HttpReply load_weights(ServiceCore& core, const HttpCall& call);
 HttpReply weights_info(ServiceCore& core, const HttpCall& call);
 
@@ -95,7 +97,10 @@ HttpReply import_checkpoint(ServiceCore& core, const HttpCall& call);
 HttpReply merge_checkpoints(ServiceCore& core, const HttpCall& call);
 
 // archive_calls.cpp
+HttpReply copy_weights(ServiceCore& core, const HttpCall& call);
+HttpReply search_sessions(ServiceCore& core, const HttpCall& call);
 HttpReply checkpoint_archive(ServiceCore& core, const HttpCall& call);
+HttpReply external_weights_urls(ServiceCore& core, const HttpCall& call);
 HttpReply fetch_archive(ServiceCore& core, const HttpCall& call);
 
 // usage_calls.cpp

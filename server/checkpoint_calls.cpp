@@ -106,6 +106,20 @@ Result<Operation> checked_save(ServiceCore& core, const SaveWeightsForSamplerReq
   return snapshot_as(core, model, *request.sampling_session_seq_id, digest);
 }
 
+/// In PEFT's layout, as checkpoints to sample from are.
+Result<Operation> checked_save(ServiceCore& core, const SaveWeightsExternalRequest& request) {
+  if (auto good = StateFolder::check_name(request.path); !good)
+    return fail(std::move(good.error()));
+  if (auto good = check_ttl(request.ttl_seconds); !good)
+    return fail(std::move(good.error()));
+  if (request.age_encryption_recipients && !request.age_encryption_recipients->empty())
+    return fail(Errc::invalid_argument,
+                "age_encryption_recipients: this server does not encrypt checkpoints; leave it out "
+                "and encrypt what you have downloaded");
+  const TinkerPath path{request.model_id, CheckpointKind::external, request.path};
+  return save_as(core, path, request.ttl_seconds, false, SaveWeightsExternalResponse{path.str()});
+}
+
 /// Puts the weights of a checkpoint in the place of the model's.
 Operation load_into(ServiceCore::FoundCheckpoint from, bool optimizer) {
   return {[from = std::move(from), optimizer](Model& model,
@@ -211,6 +225,19 @@ Result<Submission> read_save_weights_for_sampler(const HttpCall& call) {
                     }};
 }
 
+Result<Submission> read_save_weights_external(const HttpCall& call) {
+  const auto request = wire::from_json<SaveWeightsExternalRequest>(call.body);
+  if (!request)
+    return fail(request.error());
+  return Submission{.model_id = request->model_id,
+                    .seq_id = request->seq_id,
+                    .digest = digest_of("save_weights_external", wire::to_json(*request)),
+                    .type = RequestType::save_weights_external,
+                    .check = [request = *request](ServiceCore& core, Model&) {
+                      return checked_save(core, request);
+                    }};
+}
+
 Result<Submission> read_load_weights(const HttpCall& call) {
   const auto request = wire::from_json<LoadWeightsRequest>(call.body);
   if (!request)
@@ -230,6 +257,10 @@ HttpReply save_weights(ServiceCore& core, const HttpCall& call) {
 
 HttpReply save_weights_for_sampler(ServiceCore& core, const HttpCall& call) {
   return submit(core, RequestType::save_weights_for_sampler, call);
+}
+
+HttpReply save_weights_external(ServiceCore& core, const HttpCall& call) {
+  return submit(core, RequestType::save_weights_external, call);
 }
 
 HttpReply load_weights(ServiceCore& core, const HttpCall& call) {

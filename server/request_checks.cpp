@@ -51,9 +51,8 @@ Error bad_checkpoint_id(const std::string& id) {
 Result<TinkerPath> named_checkpoint(const HttpCall& call) {
   const auto& kind = call.arguments.at(1);
   const auto& name = call.arguments.at(2);
-  for (const auto known : {CheckpointKind::training, CheckpointKind::sampler})
-    if (kind == to_string(known))
-      return TinkerPath{call.arguments.at(0), known, name};
+  if (const auto known = checkpoint_kind_of(kind))
+    return TinkerPath{call.arguments.at(0), *known, name};
   return fail(bad_checkpoint_id(kind + '/' + name));
 }
 

@@ -55,9 +55,9 @@ void Restoring::session(Session session) {
     case RecordKind::session:
       if (const auto note = from_text<SessionNote>(record.note)) {
         seen = std::max(seen.value_or(note->created), note->created);
-        core_.sessions_.open(
-            session.id, now_,
-            {contents.project_id ? contents.project_id : note->project_id, note->user_metadata});
+        core_.sessions_.open(session.id, now_,
+                             {contents.project_id ? contents.project_id : note->project_id,
+                              note->user_metadata, note->display_name, note->created});
       }
       break;
     case RecordKind::model:
@@ -86,7 +86,6 @@ void Restoring::session(Session session) {
   if (contents.ended || wall_now_ - seen.value_or(wall_now_) > core_.options.limits.abandoned) {
     const auto reason
         = contents.ended.value_or("since nothing was heard of its session for too long");
-    core_.sessions_.close(session.id);
     core_.end_session(session.id, reason, !contents.ended);
   }
 }

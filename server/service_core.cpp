@@ -57,11 +57,13 @@ ServiceCore::ServiceCore(const ServerOptions& settings, std::vector<std::shared_
 
 Result<std::string> ServiceCore::create_session(SessionNotes notes) {
   const auto id = make_uuid();
+  notes.created = wall_now();
   if (auto made = journal_.add(id); !made)
     return not_written(made.error());
   const auto log = journal_.session_log(id);
   if (auto written = append(*log, RecordKind::session,
-                            SessionNote{id, wall_now(), notes.project_id, notes.user_metadata});
+                            SessionNote{id, notes.created, notes.project_id, notes.user_metadata,
+                                        notes.display_name});
       !written) {
     journal_.remove(id);
     return not_written(written.error());
@@ -87,7 +89,7 @@ Result<void> ServiceCore::move_session(const std::string& session_id,
   return {};
 }
 
-Result<void> ServiceCore::finish_session(const std::string& session_id) {
+Result<void> ServiceCore::finish_session(const std::string& session_id, const std::string& how) {
   const std::lock_guard lock{mutex_};
   if (!sessions_.contains(session_id)) {
     const bool ended = std::any_of(ended_sessions_.begin(), ended_sessions_.end(),
@@ -98,8 +100,8 @@ Result<void> ServiceCore::finish_session(const std::string& session_id) {
   if (const auto log = session_logs_.find(session_id); log != session_logs_.end())
     if (auto written = append(*log->second, RecordKind::ended, TextNote{reason}); !written)
       return not_written(written.error());
-  sessions_.close(session_id);
   end_session(session_id, reason, false);
+  ended_sessions_.front().how = how;
   return {};
 }
 
@@ -124,6 +126,16 @@ std::vector<SessionView> ServiceCore::session_views(bool with_ended) const {
                      .live = false,
                      .reason = ended.reason,
                      .silent = Clock::now() - ended.when});
+  return out;
+}
+
+std::vector<KnownSession> ServiceCore::known_sessions() const {
+  std::vector<KnownSession> out;
+  const std::lock_guard lock{mutex_};
+  for (const auto& id : sessions_.ids())
+    out.push_back({.id = id, .notes = *sessions_.notes(id)});
+  for (const auto& ended : ended_sessions_)
+    out.push_back({.id = ended.id, .notes = ended.notes, .live = false, .how = ended.how});
   return out;
 }
 
@@ -214,7 +226,13 @@ void ServiceCore::end_session(const std::string& session_id, const std::string& 
     end_model(model, reason);
   std::erase_if(samplers_,
                 [&](const auto& entry) { return entry.second->session_id == session_id; });
-  ended_sessions_.push_front({session_id, reason, Clock::now()});
+  const auto* notes = sessions_.notes(session_id);
+  ended_sessions_.push_front({.id = session_id,
+                              .reason = reason,
+                              .how = {},
+                              .when = Clock::now(),
+                              .notes = notes != nullptr ? *notes : SessionNotes{}});
+  sessions_.close(session_id);
   if (ended_sessions_.size() > most_ended_sessions)
     ended_sessions_.pop_back();
   drop_unused_weights();
@@ -256,7 +274,7 @@ void ServiceCore::tick() {
                           late->missing));
     }
   if (options.limits.session_expiry.count() > 0)
-    for (const auto& session_id : sessions_.expire(now, options.limits.session_expiry))
+    for (const auto& session_id : sessions_.silent(now, options.limits.session_expiry))
       end_session(session_id, "since its session was silent for too long", true);
   note_seen(now);
   if (now - swept_ >= sweep_interval) {

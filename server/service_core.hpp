@@ -6,6 +6,7 @@
 #include "server/archive_links.hpp"
 #include "server/audit_log.hpp"
 #include "server/checkpoint_names.hpp"
+#include "server/copy_table.hpp"
 #include "server/faults.hpp"
 #include "server/future_store.hpp"
 #include "server/journal/journal_folder.hpp"
@@ -77,10 +78,14 @@ public:
   /// Ends a session by the wish of its client; one that has ended stays so.
   /// @returns `Errc::not_found` if there never was one, as far as this server knows; with status
   ///   503 if it cannot be written down
-  [[nodiscard]] Result<void> finish_session(const std::string& session_id);
+  /// @param how the client says that it ended: success, errored or interrupted
+  [[nodiscard]] Result<void> finish_session(const std::string& session_id, const std::string& how);
 
   /// All that are open, newest first, and behind them those that have ended, the last one first.
   [[nodiscard]] std::vector<SessionView> session_views(bool with_ended) const;
+
+  /// The same with all that their clients have said of them.
+  [[nodiscard]] std::vector<KnownSession> known_sessions() const;
 
   /// What was made in a session. @returns `Errc::not_found`
   [[nodiscard]] Result<SessionContents> session(const std::string& session_id) const;
@@ -205,6 +210,7 @@ public:
   TokenTable tokens;
   ArchiveLinks archives;
   AuditLog audit{10'000};
+  CopyTable copies;
   UsageTable usage;
 
   /// Reads large bodies.
@@ -280,7 +286,9 @@ private:
   struct EndedSession {
     std::string id;
     std::string reason;
+    std::string how; // as its client says, if it was the client's wish
     Clock::time_point when;
+    SessionNotes notes;
   };
   std::deque<EndedSession> ended_sessions_; // the last one first
   std::deque<std::string> waiting_models_;  // for room

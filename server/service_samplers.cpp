@@ -64,12 +64,15 @@ Result<ServiceCore::FoundCheckpoint> ServiceCore::checkpoint(const std::string& 
   auto sibling = *path;
   sibling.kind = kind;
   const bool training = kind == CheckpointKind::training;
-  return fail(
-      Errc::invalid_argument,
-      fmt::format("path: {} is a checkpoint to {}, but one to {} is needed{}", text,
-                  training ? "sample from" : "train on", training ? "train on" : "sample from",
-                  state->info(sibling, wall_now()) ? ": " + sibling.str()
-                                                   : fmt::format(" ({}/…)", to_string(kind))));
+  const char* found = path->kind == CheckpointKind::external ? "take elsewhere"
+                      : training                             ? "sample from"
+                                                             : "train on";
+  return fail(Errc::invalid_argument,
+              fmt::format("path: {} is a checkpoint to {}, but one to {} is needed{}", text, found,
+                          training ? "train on" : "sample from",
+                          state->info(sibling, wall_now())
+                              ? ": " + sibling.str()
+                              : fmt::format(" ({}/…)", to_string(kind))));
 }
 
 Result<ServiceCore::FoundCheckpoint> ServiceCore::checkpoint(const TinkerPath& path) {

@@ -121,7 +121,8 @@ HttpReply create_session(ServiceCore& core, const HttpCall& call) {
   if (!request)
     return error_reply(request.error());
   const auto session_id
-      = core.create_session({std::move(request->project_id), std::move(request->user_metadata)});
+      = core.create_session({std::move(request->project_id), std::move(request->user_metadata),
+                             std::move(request->display_name)});
   if (!session_id)
     return error_reply(session_id.error());
   return HttpReply::json(200, wire::to_json(CreateSessionResponse{.session_id = *session_id}));
@@ -149,7 +150,7 @@ HttpReply finish_session(ServiceCore& core, const HttpCall& call) {
         type = found->value.GetString();
   if (type != "success" && type != "errored" && type != "interrupted")
     return error_reply(400, "reason.type: must be success, errored or interrupted");
-  if (auto done = core.finish_session(call.arguments.at(0)); !done)
+  if (auto done = core.finish_session(call.arguments.at(0), type); !done)
     return error_reply(done.error());
   return HttpReply::json(200, "{}");
 }

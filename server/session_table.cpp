@@ -66,17 +66,13 @@ void SessionTable::claim(const std::string& session_id, Kind kind, std::int64_t 
   sessions_.at(session_id).claims[{kind, number}] = std::move(claim);
 }
 
-std::vector<std::string> SessionTable::expire(TimePoint now, std::chrono::milliseconds limit) {
-  std::vector<std::string> ended;
-  for (auto it = sessions_.begin(); it != sessions_.end();) {
-    if (now - it->second.last_seen < limit) {
-      ++it;
-      continue;
-    }
-    ended.push_back(it->first);
-    it = sessions_.erase(it);
-  }
-  return ended;
+std::vector<std::string> SessionTable::silent(TimePoint now,
+                                              std::chrono::milliseconds limit) const {
+  std::vector<std::string> out;
+  for (const auto& [id, session] : sessions_)
+    if (now - session.last_seen >= limit)
+      out.push_back(id);
+  return out;
 }
 
 std::string SessionTable::id_of(std::string_view session_id, Kind kind, std::int64_t number) {

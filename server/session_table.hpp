@@ -2,6 +2,7 @@
 #pragma once
 
 #include "messages/session.hpp"
+#include "messages/timestamp.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -14,10 +15,12 @@
 
 namespace tinkaf::server {
 
-/// What its client says of a session.
+/// What its client says of a session, and since when there is one.
 struct SessionNotes {
   std::optional<std::string> project_id = {};
   UserMetadata user_metadata = {};
+  std::optional<std::string> display_name = {};
+  Timestamp created = {};
 };
 
 /// Sessions, when they were last heard of, and what was made in them under which number. Not
@@ -77,8 +80,9 @@ public:
   /// @pre the session exists
   void claim(const std::string& session_id, Kind kind, std::int64_t number, Claim claim);
 
-  /// Closes the sessions that were last heard of `limit` ago or longer, and returns their ids.
-  [[nodiscard]] std::vector<std::string> expire(TimePoint now, std::chrono::milliseconds limit);
+  /// The sessions that were last heard of `limit` ago or longer.
+  [[nodiscard]] std::vector<std::string> silent(TimePoint now,
+                                                std::chrono::milliseconds limit) const;
 
   /// `<session>:train:<number>` or `<session>:sample:<number>`
   [[nodiscard]] static std::string id_of(std::string_view session_id, Kind kind,

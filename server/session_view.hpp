@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "server/session_table.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -22,6 +24,16 @@ struct SessionView {
 
   /// Since something was heard of it, or since it has ended.
   std::chrono::steady_clock::duration silent{0};
+};
+
+/// A session with what its client says of it.
+struct KnownSession {
+  std::string id;
+  SessionNotes notes;
+  bool live = true;
+
+  /// How its client says that it ended; empty if it does not.
+  std::string how = {};
 };
 
 /// What was made in a session.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -57,6 +58,9 @@ struct Removal {
   }
   const fs::path& path;
 };
+
+constexpr auto all_kinds
+    = std::array{CheckpointKind::training, CheckpointKind::sampler, CheckpointKind::external};
 
 /// Everything in a checkpoint's folder but its note.
 std::vector<fs::directory_entry> weights_in(const fs::path& folder, std::error_code& error) {
@@ -214,7 +218,7 @@ Result<void> StateFolder::remove(const TinkerPath& path, Timestamp now) {
 StoredCheckpoints StateFolder::list(Timestamp now, const std::optional<std::string>& run_id) const {
   StoredCheckpoints out;
   for (const auto& run : run_id ? std::vector{*run_id} : run_ids())
-    for (const auto kind : {CheckpointKind::training, CheckpointKind::sampler})
+    for (const auto kind : all_kinds)
       for (auto& name : names_in(runs() / run / to_string(kind))) {
         TinkerPath path{run, kind, std::move(name)};
         auto note = info(path, now);
@@ -233,7 +237,7 @@ StoredCheckpoints StateFolder::list(Timestamp now, const std::optional<std::stri
 std::size_t StateFolder::free_expired(Timestamp now) {
   std::size_t freed = 0;
   for (const auto& run : run_ids())
-    for (const auto kind : {CheckpointKind::training, CheckpointKind::sampler})
+    for (const auto kind : all_kinds)
       for (auto& name : names_in(runs() / run / to_string(kind))) {
         const TinkerPath path{run, kind, std::move(name)};
         const std::lock_guard lock{mutex_};

@@ -93,6 +93,22 @@ bool lacks_session(std::string_view json) {
   return body && body->IsObject() && wire::find_member(*body, "session_id") == nullptr;
 }
 
+/// The first optimizer in a body, at `field.type`, that is another than ours.
+Result<void> check_optimizer(std::string_view json, std::string_view field) {
+  const auto body = wire::parse_json(json, "request", Errc::invalid_argument);
+  if (!body || !body->IsObject())
+    return {}; // which is told by whoever reads it
+  const auto* found = wire::find_member(*body, field);
+  const auto* type
+      = found != nullptr && found->IsObject() ? wire::find_member(*found, "type") : nullptr;
+  if (type == nullptr || !type->IsString() || wire::text_of(*type) == "adamw")
+    return {};
+  return fail(
+      Errc::invalid_argument,
+      fmt::format("{}.type: this server has the optimizer adamw only, but `{}` is asked for", field,
+                  wire::text_of(*type)));
+}
+
 } // namespace
 
 Result<Submission> read_pass(const HttpCall& call, bool forward_only) {
@@ -111,6 +127,8 @@ Result<Submission> read_pass(const HttpCall& call, bool forward_only) {
 }
 
 Result<Submission> read_optim_step(const HttpCall& call) {
+  if (auto good = check_optimizer(call.body, "optimizer_params"); !good)
+    return fail(std::move(good.error()));
   const auto request = wire::from_json<OptimStepRequest>(call.body);
   if (!request)
     return fail(request.error());
@@ -145,6 +163,8 @@ Result<Submission> read_submission(RequestType type, const HttpCall& call) {
     return read_save_weights(call);
   case RequestType::save_weights_for_sampler:
     return read_save_weights_for_sampler(call);
+  case RequestType::save_weights_external:
+    return read_save_weights_external(call);
   case RequestType::load_weights:
     return read_load_weights(call);
   default:
@@ -198,6 +218,8 @@ HttpReply create_model(ServiceCore& core, const HttpCall& call) {
     return error_reply(request.error());
   if (request->base_model.empty())
     return error_reply(400, "base_model is required");
+  if (auto good = check_optimizer(call.body, "optimizer_config"); !good)
+    return error_reply(good.error());
   if (request->model_seq_id < 0)
     return error_reply(
         400, fmt::format("model_seq_id: must be at least 0, but is {}", request->model_seq_id));

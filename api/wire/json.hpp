@@ -81,6 +81,7 @@ struct TelemetryResponse {
 [[nodiscard]] std::string to_json(const SaveWeightsRequest& x);
 [[nodiscard]] std::string to_json(const LoadWeightsRequest& x);
 [[nodiscard]] std::string to_json(const SaveWeightsForSamplerRequest& x);
+[[nodiscard]] std::string to_json(const SaveWeightsExternalRequest& x);
 
 // Sampling.
 
@@ -98,6 +99,7 @@ struct TelemetryResponse {
 [[nodiscard]] std::string to_json(const SaveWeightsResponse& x);
 [[nodiscard]] std::string to_json(const LoadWeightsResponse& x);
 [[nodiscard]] std::string to_json(const SaveWeightsForSamplerResponse& x);
+[[nodiscard]] std::string to_json(const SaveWeightsExternalResponse& x);
 [[nodiscard]] std::string to_json(const UnloadModelResponse& x);
 [[nodiscard]] Result<std::string> to_json(const SampleResponse& x);
 [[nodiscard]] Result<std::string> to_json(const FutureValue& x);
@@ -134,6 +136,7 @@ template <> Result<OptimStepRequest> from_json(std::string_view);
 template <> Result<SaveWeightsRequest> from_json(std::string_view);
 template <> Result<LoadWeightsRequest> from_json(std::string_view);
 template <> Result<SaveWeightsForSamplerRequest> from_json(std::string_view);
+template <> Result<SaveWeightsExternalRequest> from_json(std::string_view);
 template <> Result<CreateSamplingSessionRequest> from_json(std::string_view);
 template <> Result<CreateSamplingSessionResponse> from_json(std::string_view);
 template <> Result<AsampleRequest> from_json(std::string_view);

@@ -17,19 +17,35 @@ void describe(V& v, Visited<V, Cursor>& x) {
   v.field("total_count", x.total_count);
 }
 
+/// The name of a kind in listings.
+[[nodiscard]] constexpr const char* checkpoint_type(CheckpointKind kind) noexcept {
+  switch (kind) {
+  case CheckpointKind::training:
+    return "training";
+  case CheckpointKind::sampler:
+    return "sampler";
+  case CheckpointKind::external:
+    return "external";
+  }
+  return "";
+}
+
 template <JsonVisitor V>
 void visit_checkpoint_type(V& v, Visited<V, CheckpointKind>& x) {
   if constexpr (V::writing) {
-    v.literal("checkpoint_type", x == CheckpointKind::training ? "training" : "sampler");
+    v.literal("checkpoint_type", checkpoint_type(x));
   } else {
     std::string text;
     v.field("checkpoint_type", text);
-    if (text == "training")
-      x = CheckpointKind::training;
-    else if (text == "sampler")
-      x = CheckpointKind::sampler;
-    else if (const auto* found = v.member("checkpoint_type"))
-      v.within("checkpoint_type", *found, [&] { v.refuse(R"(must be "training" or "sampler")"); });
+    for (const auto kind :
+         {CheckpointKind::training, CheckpointKind::sampler, CheckpointKind::external})
+      if (text == checkpoint_type(kind)) {
+        x = kind;
+        return;
+      }
+    if (const auto* found = v.member("checkpoint_type"))
+      v.within("checkpoint_type", *found,
+               [&] { v.refuse(R"(must be "training", "sampler" or "external")"); });
   }
 }
 

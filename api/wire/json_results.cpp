@@ -70,6 +70,12 @@ void describe(V& v, Visited<V, SaveWeightsForSamplerResponse>& x) {
 }
 
 template <JsonVisitor V>
+void describe(V& v, Visited<V, SaveWeightsExternalResponse>& x) {
+  v.literal("type", "save_weights_external");
+  v.field("path", x.path);
+}
+
+template <JsonVisitor V>
 void describe(V& v, Visited<V, UnloadModelResponse>& x) {
   v.literal("type", "unload_model");
   v.field("model_id", x.model_id);
@@ -109,6 +115,7 @@ std::string to_json(const CreateModelResponse& x) { return write_json(x); }
 std::string to_json(const SaveWeightsResponse& x) { return write_json(x); }
 std::string to_json(const LoadWeightsResponse& x) { return write_json(x); }
 std::string to_json(const SaveWeightsForSamplerResponse& x) { return write_json(x); }
+std::string to_json(const SaveWeightsExternalResponse& x) { return write_json(x); }
 std::string to_json(const UnloadModelResponse& x) { return write_json(x); }
 // clang-format on
 
@@ -143,6 +150,8 @@ Result<FutureValue> read_future_value(RequestType type, const rapidjson::Value& 
     return read_alternative<LoadWeightsResponse>(body, "load_weights result");
   case RequestType::save_weights_for_sampler:
     return read_alternative<SaveWeightsForSamplerResponse>(body, "save_weights_for_sampler result");
+  case RequestType::save_weights_external:
+    return read_alternative<SaveWeightsExternalResponse>(body, "save_weights_external result");
   case RequestType::unload_model:
     return read_alternative<UnloadModelResponse>(body, "unload_model result");
   case RequestType::sample:

@@ -46,6 +46,7 @@ void describe(V& v, Visited<V, CreateSessionRequest>& x) {
   visit_metadata(v, "user_metadata", x.user_metadata);
   v.field("sdk_version", x.sdk_version);
   v.optional("project_id", x.project_id);
+  v.optional("display_name", x.display_name);
   v.literal("type", "create_session");
 }
 

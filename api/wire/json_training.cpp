@@ -98,6 +98,16 @@ void describe(V& v, Visited<V, SaveWeightsForSamplerRequest>& x) {
   v.literal("type", "save_weights_for_sampler");
 }
 
+template <JsonVisitor V>
+void describe(V& v, Visited<V, SaveWeightsExternalRequest>& x) {
+  v.field("model_id", x.model_id);
+  v.field("path", x.path);
+  v.optional("seq_id", x.seq_id);
+  v.optional("ttl_seconds", x.ttl_seconds);
+  v.optional("age_encryption_recipients", x.age_encryption_recipients);
+  v.literal("type", "save_weights_external");
+}
+
 Result<std::string> to_json(const ForwardBackwardRequest& x) {
   return write_json(x, "forward_backward request");
 }
@@ -115,6 +125,10 @@ std::string to_json(const LoadWeightsRequest& x) {
 }
 
 std::string to_json(const SaveWeightsForSamplerRequest& x) {
+  return write_json(x);
+}
+
+std::string to_json(const SaveWeightsExternalRequest& x) {
   return write_json(x);
 }
 
@@ -142,6 +156,11 @@ template <>
 Result<SaveWeightsForSamplerRequest> from_json(std::string_view json) {
   return read_json<SaveWeightsForSamplerRequest>(json, "save_weights_for_sampler request",
                                                  bad_request);
+}
+
+template <>
+Result<SaveWeightsExternalRequest> from_json(std::string_view json) {
+  return read_json<SaveWeightsExternalRequest>(json, "save_weights_external request", bad_request);
 }
 
 } // namespace tinkaf::wire

@@ -19,6 +19,7 @@ constexpr auto types = std::array{RequestType::create_model,
                                   RequestType::save_weights,
                                   RequestType::load_weights,
                                   RequestType::save_weights_for_sampler,
+                                  RequestType::save_weights_external,
                                   RequestType::unload_model,
                                   RequestType::sample};
 
@@ -42,6 +43,7 @@ void describe(V& v, Visited<V, SessionNote>& x) {
   wire::visit_time(v, "created", x.created);
   v.optional("project_id", x.project_id);
   wire::visit_optional_metadata(v, "user_metadata", x.user_metadata);
+  v.optional("display_name", x.display_name);
 }
 
 template <JsonVisitor V>

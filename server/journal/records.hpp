@@ -42,6 +42,7 @@ struct SessionNote {
   Timestamp created;
   std::optional<std::string> project_id;
   UserMetadata user_metadata;
+  std::optional<std::string> display_name = {};
 };
 
 struct TextNote {

@@ -93,7 +93,7 @@ TEST_CASE("Errors of REST answers name the field", "[api][json][rest]") {
   CHECK(
       message(R"({"checkpoints":[{"checkpoint_id":"weights/a","checkpoint_type":"x",)"
               R"("time":0,"tinker_path":"p"}]})")
-      == R"(checkpoints answer: `checkpoints[0].checkpoint_type` must be "training" or "sampler")");
+      == R"(checkpoints answer: `checkpoints[0].checkpoint_type` must be "training", "sampler" or "external")");
   CHECK(message(R"({"checkpoints":[{"checkpoint_id":"weights/a","checkpoint_type":"sampler",)"
                 R"("time":"noon","tinker_path":"p"}]})")
         == "checkpoints answer: `checkpoints[0].time` must be a time of RFC 3339 or a Unix time, "

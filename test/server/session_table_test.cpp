@@ -16,7 +16,8 @@ TEST_CASE("Sessions end when they are silent", "[server][session]") {
   CHECK(table.touch(lively, now));
   CHECK_FALSE(table.touch("no such session", now));
   now += 100s;
-  CHECK(table.expire(now, 300s) == std::vector{quiet});
+  CHECK(table.silent(now, 300s) == std::vector{quiet});
+  table.close(quiet);
   CHECK_FALSE(table.touch(quiet, now));
   CHECK(table.touch(lively, now));
 }
