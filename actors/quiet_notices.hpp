@@ -13,6 +13,19 @@
 
 namespace tinkaf {
 
+/// Passes notices on with their text made `visible`. What the sink throws is dropped: no actor ends
+/// because nobody could be told.
+[[nodiscard]] inline NoticeSink harmless_notices(NoticeSink sink) {
+  if (!sink)
+    return {};
+  return [sink = visible_notices(std::move(sink))](const Notice& notice) {
+    try {
+      sink(notice);
+    } catch (...) { // NOLINT(bugprone-empty-catch): there is nobody left to tell
+    }
+  };
+}
+
 /// Passes on the same text at most once in `interval`, so that a thousand waiting operations do not
 /// say the same thing a thousand times. Thread-safe.
 /// @param now the clock

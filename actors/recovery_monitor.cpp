@@ -2,6 +2,7 @@
 #include "actors/recovery_monitor.hpp"
 
 #include "actors/exceptions.hpp"
+#include "actors/exit_reasons.hpp"
 #include "actors/recovery_executor.hpp"
 #include "api/random.hpp"
 
@@ -12,11 +13,6 @@
 namespace tinkaf {
 
 namespace {
-
-/// True unless an actor ended because it was told to or was done.
-bool is_breakage(const caf::error& reason) {
-  return reason && reason != caf::exit_reason::user_shutdown && reason != caf::exit_reason::normal;
-}
 
 /// Calls what the user gave.
 template <class Function, class... Args>
@@ -123,7 +119,7 @@ void RecoveryMonitorState::on_down(const caf::down_msg& down) {
     return;
   auto id = found->second;
   if (is_breakage(down.reason))
-    detect(id, "its client broke: " + caf::to_string(down.reason));
+    detect(id, "its client broke: " + describe_exit(down.reason));
   else if (!entries.at(id).recovering)
     forget(id); // it was ended on purpose
 }

@@ -2,6 +2,7 @@
 #include "actors/session.hpp"
 
 #include "actors/exceptions.hpp"
+#include "actors/quiet_notices.hpp"
 #include "actors/rest_client.hpp"
 #include "actors/sampling_keeper.hpp"
 #include "api/checkpoint_check.hpp"
@@ -562,7 +563,7 @@ Result<SessionActor> spawn_session(caf::actor_system& system, ClientOptions opti
   auto trace = TraceContext::create(options.trace);
   if (!trace)
     return fail(std::move(trace.error()));
-  notices = visible_notices(std::move(notices));
+  notices = harmless_notices(std::move(notices));
   auto transport = make_http_transport(options);
   if (!transport)
     return fail(std::move(transport.error()));

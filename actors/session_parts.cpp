@@ -121,7 +121,7 @@ void SessionState::on_event(const SupervisionEvent& event) {
                                [&](const auto& x) { return x.address() == event.who; });
   if (telemetry && event.who != telemetry.address())
     self->send(telemetry, broken_part_report(is_client ? "client" : part.name));
-  tell(Severity::warning, "the " + part.name + " broke and is started again: " + part.last_reason);
+  tell(Severity::warning, "the " + part.name + " broke: " + part.last_reason);
 }
 
 void SessionState::on_down(const caf::down_msg& down) {
@@ -141,7 +141,10 @@ void SessionState::on_down(const caf::down_msg& down) {
     return self->quit(down.reason);
   }
   clients.erase(client);
-  if (telemetry && is_breakage(down.reason))
+  if (!is_breakage(down.reason))
+    return;
+  tell(Severity::error, "the " + was + " has ended: " + describe_exit(down.reason));
+  if (telemetry)
     self->send(telemetry, broken_part_report("client"));
 }
 

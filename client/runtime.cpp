@@ -3,6 +3,7 @@
 
 #include "actors/ledger.hpp"
 #include "actors/own_threads.hpp"
+#include "actors/quiet_notices.hpp"
 #include "actors/session.hpp"
 
 #include <atomic>
@@ -78,7 +79,7 @@ Runtime::Runtime(NoticeSink notices)
 
 Result<std::shared_ptr<Runtime>> Runtime::start(ClientOptions options, NoticeSink notices,
                                                 std::optional<SessionRecord> record) {
-  notices = visible_notices(std::move(notices));
+  notices = harmless_notices(std::move(notices));
   Result<std::shared_ptr<Runtime>> result;
   apart([&] {
     auto runtime = std::shared_ptr<Runtime>{new Runtime(notices), end_runtime};

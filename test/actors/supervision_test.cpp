@@ -309,6 +309,10 @@ TEST_CASE_METHOD(Fixture, "A client that breaks for ever is given up, and its ne
   }
   REQUIRE(lost_answer->has_value());
   CHECK((*lost_answer)->error().code == Errc::gave_up);
+  CHECK(notices.back()
+        == Notice{Severity::error,
+                  "the training client model-1 has ended: the training client broke "
+                  "6 times and is given up: a kill"});
   for (int i = 0; i < 7; ++i)
     transport->answer(path(Endpoint::optim_step), test::json(200, R"({"request_id":"good"})"));
   run();
