@@ -19,7 +19,7 @@ std::string environment(const char* name) {
 
 } // namespace
 
-Result<ExampleService> ExampleService::start() {
+Result<ExampleService> ExampleService::start(const ServerLimits& limits) {
   ExampleService service;
   service.folder_ = std::filesystem::temp_directory_path()
                     / ("tinkaf-example-" + std::to_string(std::random_device{}()));
@@ -35,6 +35,7 @@ Result<ExampleService> ExampleService::start() {
   if (auto written = model::write_random_model(service.folder_ / "model"); !written)
     return fail(std::move(written.error()));
   ServerOptions options;
+  options.limits = limits;
   options.state_dir = service.folder_ / "state";
   options.models = {{.name = service.model, .dir = service.folder_ / "model"}};
   auto server = Server::start(std::move(options));

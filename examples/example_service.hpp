@@ -15,7 +15,8 @@ namespace tinkaf::examples {
 /// TINKAF_EXAMPLE_MODEL names; else a server in this process with a tiny untrained model.
 class ExampleService {
 public:
-  [[nodiscard]] static Result<ExampleService> start();
+  /// @param limits those of the server in this process
+  [[nodiscard]] static Result<ExampleService> start(const ServerLimits& limits = {});
 
   /// Removes `folder`.
   ~ExampleService();
