@@ -7,6 +7,27 @@
 
 namespace tinkaf::journal {
 
+namespace {
+
+/// FNV-1a over types, lengths and bytes.
+void digest_of(sqlite3_context* context, int count, sqlite3_value** values) {
+  auto digest = std::uint64_t{0xCBF29CE484222325U};
+  const auto add = [&digest](unsigned char byte) { digest = (digest ^ byte) * 0x100000001B3U; };
+  for (auto** value = values; value != values + count; ++value) {
+    add(static_cast<unsigned char>(sqlite3_value_type(*value)));
+    const auto* const text = sqlite3_value_text(*value);
+    const auto size = sqlite3_value_bytes(*value);
+    for (auto rest = static_cast<std::uint32_t>(size); rest > 0; rest >>= 8U)
+      add(static_cast<unsigned char>(rest & 0xFFU));
+    add(0);
+    for (auto at = 0; at < size; ++at)
+      add(text[at]);
+  }
+  sqlite3_result_int64(context, static_cast<std::int64_t>(digest));
+}
+
+} // namespace
+
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
   sqlite3_finalize(statement);
 }
@@ -67,6 +88,11 @@ Result<Database> Database::open(const std::filesystem::path& file) {
   const auto status = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
   auto database = Database{opened, file};
   if (status != SQLITE_OK)
+    return database.failure();
+  if (sqlite3_create_function_v2(opened, "digest_of", -1,
+                                 SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, nullptr,
+                                 digest_of, nullptr, nullptr, nullptr)
+      != SQLITE_OK)
     return database.failure();
   // An exclusive lock needs no shared memory, and the system drops it with the process.
   if (auto locked = database.run("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT"); !locked)

@@ -53,6 +53,8 @@ private:
 };
 
 /// A file of SQLite that this process alone uses. Not for use from several threads at once.
+///
+/// Its statements know a function `digest_of(x, …)`: 64 bits that any changed byte changes.
 class Database {
 public:
   /// Opens a file, making it if it is missing, and locks it until the process ends or lets go.

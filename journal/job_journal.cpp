@@ -20,12 +20,16 @@ namespace {
 /// "tnkf": tells a journal from other files of SQLite.
 constexpr std::int64_t application_id = 0x746E6B66;
 
-constexpr std::int64_t schema_version = 1;
+constexpr std::int64_t schema_version = 2;
 
 constexpr auto schema = R"(
 PRAGMA application_id = 1953393510;
-PRAGMA user_version = 1;
-CREATE TABLE job(position INTEGER PRIMARY KEY, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
+PRAGMA user_version = 2;
+CREATE TABLE job(
+  position INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  digest INTEGER) STRICT;
 CREATE TABLE attempt(
   id INTEGER PRIMARY KEY,
   session_id TEXT NOT NULL,
@@ -35,7 +39,8 @@ CREATE TABLE attempt(
   first_step INTEGER NOT NULL,
   restored_from TEXT NOT NULL,
   next_seq_id INTEGER NOT NULL DEFAULT 1,
-  finished INTEGER NOT NULL DEFAULT 0) STRICT;
+  finished INTEGER NOT NULL DEFAULT 0,
+  digest INTEGER) STRICT;
 -- Requests whose results are still wanted; a turn is named after its first number.
 CREATE TABLE request(
   seq_id INTEGER PRIMARY KEY,
@@ -43,18 +48,46 @@ CREATE TABLE request(
   type TEXT NOT NULL,
   sampling_session_seq_id INTEGER,
   request_id TEXT,
-  model_id TEXT) STRICT;
+  model_id TEXT,
+  digest INTEGER) STRICT;
 CREATE TABLE step(
   step INTEGER PRIMARY KEY,
   epoch INTEGER NOT NULL,
   batch INTEGER NOT NULL,
-  line TEXT NOT NULL) STRICT;
+  line TEXT NOT NULL,
+  digest INTEGER) STRICT;
 CREATE TABLE checkpoint(
   id INTEGER PRIMARY KEY,
   next_step INTEGER NOT NULL,
   state_path TEXT NOT NULL UNIQUE,
-  line TEXT NOT NULL) STRICT;
+  line TEXT NOT NULL,
+  digest INTEGER) STRICT;
 )";
+
+/// A table, and what of a row its digest is of.
+struct Digested {
+  const char* table;
+  const char* columns;
+};
+
+constexpr std::array all_digested{
+    Digested{"job", "position, name, value"},
+    Digested{"attempt", "id, session_id, next_model_seq_id, next_sampling_session_seq_id, model_id,"
+                        " first_step, restored_from, next_seq_id, finished"},
+    Digested{"request", "seq_id, turn, type, sampling_session_seq_id, request_id, model_id"},
+    Digested{"step", "step, epoch, batch, line"},
+    Digested{"checkpoint", "id, next_step, state_path, line"}};
+
+/// Keeps the digests of all rows: SQLite itself has none.
+std::string digest_triggers() {
+  auto sql = std::string{};
+  for (const auto& [table, columns] : all_digested)
+    for (const auto& event : {std::string{"INSERT"}, fmt::format("UPDATE OF {}", columns)})
+      sql += fmt::format("CREATE TRIGGER {0}_{1:.6} AFTER {1} ON {0} BEGIN UPDATE {0}"
+                         " SET digest = digest_of({2}) WHERE rowid = NEW.rowid; END;\n",
+                         table, event, columns);
+  return sql;
+}
 
 Result<RequestType> parse_type(const std::string& name) {
   for (auto type : {RequestType::create_model, RequestType::forward, RequestType::forward_backward,
@@ -89,6 +122,32 @@ std::size_t size_of(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
 
+tl::unexpected<Error> damaged(const Database& database, const std::string& what) {
+  return fail(Errc::io_error,
+              fmt::format("the journal {} is damaged: {}", database.file().string(), what));
+}
+
+/// Refuses what is damaged, before anything is read from it or written to it.
+Result<void> check_whole(const Database& database) {
+  auto statement = database.prepare("PRAGMA quick_check(1)");
+  if (!statement)
+    return fail(std::move(statement.error()));
+  const auto row = statement->step();
+  if (!row)
+    return fail(row.error());
+  if (const auto found = *row ? statement->text(0) : std::string{"nothing is told"}; found != "ok")
+    return damaged(database, found);
+  for (const auto& [table, columns] : all_digested) {
+    const auto changed = database.integer(
+        fmt::format("SELECT count(*) FROM {} WHERE digest IS NOT digest_of({})", table, columns));
+    if (!changed)
+      return fail(changed.error());
+    if (*changed != 0)
+      return damaged(database, fmt::format("of `{}`, {} rows have changed", table, *changed));
+  }
+  return {};
+}
+
 /// Refuses what is no journal, or not one that we can read. @returns whether it is new
 Result<bool> check_kind(const Database& database) {
   const auto application = database.integer("PRAGMA application_id");
@@ -107,6 +166,8 @@ Result<bool> check_kind(const Database& database) {
                 fmt::format("the journal {} is of version {}, but this release knows version {} "
                             "only: use the release that wrote it",
                             database.file().string(), *version, schema_version));
+  if (auto whole = check_whole(database); !whole)
+    return fail(std::move(whole.error()));
   return false;
 }
 
@@ -142,7 +203,7 @@ Result<void> create(const Database& database, const JobIdentity& identity) {
   auto transaction = Transaction::begin(database);
   if (!transaction)
     return fail(std::move(transaction.error()));
-  if (auto made = database.run(schema); !made)
+  if (auto made = database.run((schema + digest_triggers()).c_str()); !made)
     return made;
   for (const auto& field : identity)
     if (auto noted

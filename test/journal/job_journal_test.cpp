@@ -4,6 +4,7 @@
 #include "test/catch.hpp"
 #include "test/train/temp_folder.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -163,6 +164,46 @@ TEST_CASE("A job that has ended says so when it is opened again", "[journal]") {
     REQUIRE(journal->finish());
   }
   CHECK(*open(folder)->finished());
+}
+
+TEST_CASE("Whose job a journal is, is told without knowing it once that has ended", "[journal]") {
+  TempFolder folder;
+  const auto file = folder.path() / "journal";
+  const auto asked = [&] {
+    const auto job = JobJournal::finished_job(file);
+    REQUIRE(job);
+    return *job;
+  };
+  SECTION("but not where there is no journal, and none is made") {
+    CHECK_FALSE(asked());
+    CHECK(std::filesystem::is_empty(folder.path()));
+  }
+  SECTION("but not before") {
+    (void)begun(folder);
+    CHECK_FALSE(asked());
+  }
+  SECTION("then") {
+    REQUIRE(begun(folder)->finish());
+    const auto job = asked();
+    REQUIRE(job);
+    REQUIRE(job->size() == identity.size());
+    for (std::size_t i = 0; i < identity.size(); ++i) {
+      CHECK((*job)[i].name == identity[i].name);
+      CHECK((*job)[i].value == identity[i].value);
+    }
+  }
+  SECTION("but not while somebody has it") {
+    const auto held = begun(folder);
+    REQUIRE(held->finish());
+    const auto job = JobJournal::finished_job(file);
+    REQUIRE_FALSE(job);
+    CHECK(job.error().code == Errc::conflict);
+  }
+  SECTION("but not where the file is another") {
+    test::write_text(file, std::string(5'000, 'x'));
+    CHECK_FALSE(JobJournal::finished_job(file));
+    CHECK(test::read_text(file) == std::string(5'000, 'x'));
+  }
 }
 
 } // namespace tinkaf

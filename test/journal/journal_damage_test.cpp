@@ -2,6 +2,8 @@
 #include "test/catch.hpp"
 #include "test/train/temp_folder.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <set>
@@ -83,11 +85,102 @@ TEST_CASE("What is no journal is refused and left as it is", "[journal]") {
   }
   SECTION("a journal of a later release") {
     REQUIRE(JobJournal::open(file, identity));
-    run_sql(file, "PRAGMA user_version = 2");
+    run_sql(file, "PRAGMA user_version = 3");
     auto journal = JobJournal::open(file, identity);
     REQUIRE_FALSE(journal);
-    CHECK(mentions(journal.error(), "is of version 2"));
+    CHECK(mentions(journal.error(), "is of version 3"));
   }
+}
+
+TEST_CASE("A journal with any page spoiled is refused and left as it is", "[journal]") {
+  TempFolder folder;
+  auto file = folder.path() / "journal";
+  {
+    auto journal = JobJournal::open(file, identity);
+    REQUIRE(journal);
+    REQUIRE((*journal)->begin({.session = {"session-1", 0, 0}}));
+    for (std::int64_t number = 1; number <= 300; ++number)
+      REQUIRE((*journal)->note({{.seq_id = number}}));
+  }
+  const auto whole = test::read_text(file);
+  constexpr std::size_t page = 4'096;
+  REQUIRE(whole.size() > 8 * page);
+  for (std::size_t at = 0; at < whole.size(); at += page) {
+    auto spoiled = whole;
+    spoiled.replace(at, page, page, '\xa5');
+    test::write_text(file, spoiled);
+    const auto journal = JobJournal::open(file, identity);
+    INFO("page " << at / page);
+    REQUIRE_FALSE(journal);
+    CHECK(mentions(journal.error(), file.string()));
+    CHECK(journal.error().code == Errc::io_error);
+    CHECK(test::read_text(file) == spoiled);
+  }
+  auto cut = whole.substr(0, whole.size() - page);
+  test::write_text(file, cut);
+  CHECK_FALSE(JobJournal::open(file, identity));
+  CHECK(test::read_text(file) == cut);
+}
+
+TEST_CASE("A journal with any byte changed is refused, or tells the same", "[journal]") {
+  TempFolder folder;
+  auto file = folder.path() / "journal";
+  {
+    auto journal = JobJournal::open(file, identity);
+    REQUIRE(journal);
+    REQUIRE((*journal)->begin({.session = {"session-1", 0, 0}}));
+    REQUIRE((*journal)->ready({"session-1", 1, 1}, "model-1"));
+    for (std::int64_t number = 1; number <= 20; ++number)
+      REQUIRE((*journal)->note({{.seq_id = number}}));
+    REQUIRE((*journal)->accepted(20, {"request-20", "model-1"}));
+    for (std::size_t step = 0; step < 8; ++step)
+      REQUIRE((*journal)->settle(JobStep{step, 0, step, R"({"loss":1.5})"}, 2));
+    REQUIRE((*journal)->settle(JobCheckpoint{8, "tinker://a/weights/b", "{}"}, 1));
+  }
+  // Empty where it is refused.
+  const auto told = [&]() -> std::string {
+    const auto journal = JobJournal::open(file, identity);
+    if (!journal) {
+      CHECK(mentions(journal.error(), file.string()));
+      return {};
+    }
+    const auto attempt = (*journal)->attempt();
+    const auto attach = (*journal)->attach();
+    const auto steps = (*journal)->steps();
+    const auto checkpoints = (*journal)->checkpoints();
+    if (!attempt || !*attempt || !attach || !steps || !checkpoints)
+      return {};
+    auto text = fmt::format("{} {} {} {} {} {}", (*attempt)->session.session_id,
+                            (*attempt)->session.next_model_seq_id,
+                            (*attempt)->session.next_sampling_session_seq_id, (*attempt)->model_id,
+                            (*attempt)->first_step, attach->next_seq_id);
+    for (const auto& turn : attach->open)
+      for (const auto& request : turn)
+        text += fmt::format(" {} {} {}", request.seq_id, to_string(request.type),
+                            request.accepted ? request.accepted->request_id : "");
+    for (const auto& step : *steps)
+      text += fmt::format(" {} {} {} {}", step.step, step.epoch, step.batch, step.row);
+    for (const auto& checkpoint : *checkpoints)
+      text += fmt::format(" {} {} {}", checkpoint.next_step, checkpoint.state_path, checkpoint.row);
+    return text;
+  };
+  const auto whole = test::read_text(file);
+  const auto expected = told();
+  REQUIRE_FALSE(expected.empty());
+  auto refused = 0;
+  auto same = 0;
+  constexpr std::size_t stride = 29; // meets each offset within a page
+  for (std::size_t at = 0; at < whole.size(); at += stride) {
+    auto changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x04);
+    test::write_text(file, changed);
+    const auto found = told();
+    CAPTURE(at);
+    CHECK((found.empty() || found == expected));
+    ++(found.empty() ? refused : same);
+  }
+  CHECK(refused > 50);
+  CHECK(same > 0);
 }
 
 TEST_CASE("A journal in a missing folder names the file", "[journal]") {
