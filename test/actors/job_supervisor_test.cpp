@@ -294,6 +294,10 @@ TEST_CASE_METHOD(JobsFixture, "What cannot be done with a job is told with its n
     CHECK((*answer)->error().message.find(part) != std::string::npos);
   };
   refused(ask<Done>(jobs, StartJob{}), Errc::invalid_argument, "`name`");
+  auto hasty = job("hasty");
+  hasty.restarts.first_delay = std::chrono::milliseconds{-1};
+  refused(ask<Done>(jobs, std::move(hasty)), Errc::invalid_argument,
+          "restarts.first_delay is -1 ms");
   refused(ask<Done>(jobs, atom::pause_v, std::string{"x"}), Errc::not_found, "`x`");
   add(jobs, job("a"));
   refused(ask<Done>(jobs, job("a")), Errc::conflict, "`a` already, which is running");

@@ -76,6 +76,23 @@ TEST_CASE_METHOD(Fixture, "A caller gets its result although its poller crashes 
   CHECK(std::get<OptimStepResponse>(***answer).metrics.at("step") == 7);
 }
 
+TEST_CASE_METHOD(Fixture, "What a poller threw is told as the reason of its restart",
+                 "[actors][supervision]") {
+  auto answer = wait_for("req-1");
+  caf::anon_send(caf::actor_cast<caf::actor>(only_job().poller),
+                 caf::exit_msg{caf::actor_addr{}, caf::make_error(caf::sec::runtime_error,
+                                                                  std::string{"out of luck"})});
+  run();
+  CHECK(transport->open_count() == 0);
+  pass(100ms);
+  CHECK(only_job().restarts == 1);
+  CHECK(only_job().last_reason == "an exception: out of luck");
+  REQUIRE(transport->answer(poll_path, test::json(200, R"({"metrics":{}})")));
+  run();
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->has_value());
+}
+
 TEST_CASE_METHOD(Fixture, "A poller that breaks for ever costs its caller only an error",
                  "[actors][supervision]") {
   auto answer = wait_for("req-2");
