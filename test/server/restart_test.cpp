@@ -217,3 +217,28 @@ TEST_CASE_METHOD(RestartFixture, "Results end with their retention, also across 
   CHECK(status(id) == 404);
   CHECK(api.submit("optim_step", step(model, 1)) == id); // it was taken once and for all
 }
+
+TEST_CASE_METHOD(RestartFixture, "A clock that was set back or runs ahead loses nothing accepted",
+                 "[server][restart]") {
+  using namespace std::chrono_literals;
+  learn(1, 1);
+  const auto kept = api.submit("forward_backward", pass(model, 3, 2));
+  const auto result = poll(kept);
+  trainer->hold();
+  const auto unfinished = api.submit("optim_step", step(model, 4));
+  copy_state();
+  SECTION("set back") {
+    passed = -48h;
+    start();
+    CHECK(poll(kept) == result);
+  }
+  SECTION("ahead") {
+    passed = 48h;
+    start();
+    // Its time is over, and so is that in which it is remembered that there was one.
+    CHECK(api.post("retrieve_future", ApiClient::poll_body(kept)).status == 404);
+  }
+  (void)api.result<OptimStepResponse>(RequestType::optim_step, unfinished);
+  learn(5, 3);
+  CHECK(learned(7, 1) == std::vector<Token>{1, 2, 3});
+}
