@@ -28,6 +28,7 @@
 #include "bench/folder.hpp"
 #include "bench/peer_process.hpp"
 #include "train/durable_sft.hpp"
+#include <sys/types.h>
 
 namespace tinkaf::bench {
 
@@ -45,9 +46,12 @@ constexpr std::size_t warm_up_steps = 5;
 /// Of a step: forward_backward and optim_step.
 constexpr std::uint64_t step_operations = 2;
 
-/// The value of a line of /proc/self/status, in its unit.
-double process_status(const std::string& name) {
-  std::ifstream status{"/proc/self/status"};
+/// How long the server remembers results, so that its memory, too, has come to rest before the end.
+constexpr std::chrono::seconds server_memory{30};
+
+/// The value of a line of /proc/<process>/status, in its unit.
+double process_status(const std::string& process, const std::string& name) {
+  std::ifstream status{"/proc/" + process + "/status"};
   std::string word;
   while (status >> word)
     if (word == name + ":") {
@@ -130,7 +134,7 @@ JobFn endless_job(const std::shared_ptr<Shared>& shared, std::size_t number) {
 }
 
 /// A line of the table.
-void print_now(Shared& shared, Clock::time_point begin, std::uint64_t steps_before) {
+void print_now(Shared& shared, pid_t server, Clock::time_point begin, std::uint64_t steps_before) {
   auto services = std::vector<Service>{};
   {
     const auto lock = std::lock_guard{shared.mutex};
@@ -144,9 +148,12 @@ void print_now(Shared& shared, Clock::time_point begin, std::uint64_t steps_befo
     if (auto told = tree.get())
       actors += parts_in(told->session);
   const auto seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
-  fmt::print("  {:>6.0f}   {:>10}   {:>10.1f}   {:>11}   {:>7.0f}   {:>6}\n", seconds,
-             (shared.steps - steps_before) * step_operations, process_status("VmRSS") / 1024,
-             open_descriptors(), process_status("Threads"), actors);
+  const auto memory
+      = [](const std::string& process) { return process_status(process, "VmRSS") / 1024; };
+  fmt::print("  {:>6.0f}   {:>10}   {:>10.1f}   {:>10.1f}   {:>11}   {:>7.0f}   {:>6}\n", seconds,
+             (shared.steps - steps_before) * step_operations, memory("self"),
+             memory(std::to_string(server)), open_descriptors(), process_status("self", "Threads"),
+             actors);
   std::fflush(stdout);
 }
 
@@ -190,18 +197,18 @@ Result<void> run_jobs(std::chrono::seconds time, const fs::path& folder) {
     std::this_thread::sleep_for(std::chrono::milliseconds{100});
 
   fmt::print("  {} of {} jobs have done {} steps\n"
-             "  second   operations   memory/MiB   descriptors   threads   actors\n",
+             "  second   operations   memory/MiB   server/MiB   descriptors   threads   actors\n",
              shared->warm.load(), job_count, warm_up_steps);
   const auto begin = Clock::now();
   const auto steps = shared->steps.load();
-  constexpr auto interval = std::chrono::seconds{60};
-  print_now(*shared, begin, steps);
+  constexpr auto interval = std::chrono::seconds{30};
+  print_now(*shared, peer->process(), begin, steps);
   for (auto next = begin + interval; next < begin + time; next += interval) {
     std::this_thread::sleep_until(next);
-    print_now(*shared, begin, steps);
+    print_now(*shared, peer->process(), begin, steps);
   }
   std::this_thread::sleep_until(begin + time);
-  print_now(*shared, begin, steps);
+  print_now(*shared, peer->process(), begin, steps);
   const auto bad = troubled(self, jobs);
   fmt::print("  {} jobs were disturbed\n", bad);
   {
@@ -218,9 +225,11 @@ int be_small_server(const std::string& folder) {
   const auto model = fs::path{folder} / "model";
   if (!model::write_random_model(model))
     return 1;
-  auto server = Server::start({.state_dir = fs::path{folder} / "state",
-                               .models = {{.name = "tiny", .dir = model}},
-                               .threads = 1});
+  auto server = Server::start(
+      {.state_dir = fs::path{folder} / "state",
+       .models = {{.name = "tiny", .dir = model}},
+       .threads = 1,
+       .limits = {.delivered_retention = server_memory, .expired_memory = server_memory}});
   if (!server)
     return 1;
   serve_until_parent_ends((*server)->port());
