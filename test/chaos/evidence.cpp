@@ -59,7 +59,7 @@ std::string json_field(std::string_view json, std::string_view name) {
 
 RunRecord read_run(const std::filesystem::path& run, const std::filesystem::path& state) {
   auto record = RunRecord{.metrics = read(run / "metrics.jsonl")};
-  record.samples = read(run / "samples.txt");
+  record.samples = read(run / "samples.txt") + read(run / "samples.jsonl");
   record.archive = read_all(run / "archive");
   const auto row = last_line(read(run / "checkpoints.jsonl"));
   record.final = json_field(row, "final") == "true";
@@ -85,7 +85,7 @@ std::string difference(const RunRecord& expected, const RunRecord& found) {
   if (found.weights != expected.weights || found.optimizer != expected.optimizer)
     return "weights or optimizer differ";
   if (found.samples != expected.samples)
-    return "samples of the last weights differ";
+    return "samples differ";
   if (found.archive != expected.archive)
     return "the archive differs from the checkpoint";
   return {};

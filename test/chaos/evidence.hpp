@@ -23,8 +23,8 @@ struct RunRecord {
   std::string optimizer;
   std::string progress;
 
-  /// What was drawn from the last weights, and the last checkpoint's files as they were fetched, by
-  /// name.
+  /// What was drawn, from the last weights or between the steps, and the last checkpoint's files as
+  /// they were fetched, by name.
   std::string samples;
   std::map<std::string, std::string> archive;
 

@@ -49,9 +49,8 @@ ChaosJob draw_job(Draws& draws) {
   job.seed = static_cast<int>(draws.below(2));
   job.save_every = static_cast<int>(draws.below(3));
   // Fewer kinds of the others: each wants an untroubled run to compare with.
-  if (draws.below(5) < 2) {
-    constexpr std::array works{Work::custom_loss, Work::samples, Work::custom_loss_and_samples};
-    job = {.work = works.at(draws.below(works.size())),
+  if (draws.below(5) < 3) {
+    job = {.work = works.at(1 + draws.below(works.size() - 1)),
            .steps = 2 + static_cast<int>(draws.below(2)),
            .save_every = static_cast<int>(draws.below(2))};
   }
@@ -103,8 +102,19 @@ std::string_view to_string(Work work) noexcept {
     return "samples";
   case Work::custom_loss_and_samples:
     return "custom loss and samples";
+  case Work::dpo:
+    return "dpo";
+  case Work::rl:
+    return "rl";
+  case Work::distill:
+    return "distill";
   }
   return "unknown";
+}
+
+bool is_loop(Work work) noexcept {
+  return work == Work::custom_loss || work == Work::samples
+         || work == Work::custom_loss_and_samples;
 }
 
 std::vector<std::string> ServerTrouble::options() const {

@@ -23,7 +23,18 @@ enum class Work : std::uint8_t {
   custom_loss,
   samples,
   custom_loss_and_samples,
+  /// `tinkaf train dpo`, `rl` and `distill`, which sample between their steps.
+  dpo,
+  rl,
+  distill,
 };
+
+inline constexpr std::array works{
+    Work::sft, Work::custom_loss, Work::samples, Work::custom_loss_and_samples,
+    Work::dpo, Work::rl,          Work::distill};
+
+/// Whether it is a loop of one's own, and no command.
+[[nodiscard]] bool is_loop(Work work) noexcept;
 
 [[nodiscard]] std::string_view to_string(Work work) noexcept;
 

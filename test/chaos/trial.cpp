@@ -17,6 +17,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr auto base_model = "tinkaf/tiny";
+constexpr auto rows_name = "rows.jsonl";
+constexpr auto preferences_name = "preferences.jsonl";
+constexpr auto prompts_name = "prompts.jsonl";
+
 /// No trial takes a hundredth of it.
 constexpr auto patience = 60s;
 
@@ -37,6 +42,46 @@ void write_rows(const std::filesystem::path& path) {
   for (auto letter = 'a'; letter <= 'h'; ++letter)
     file << fmt::format(R"({{"prompt": "{}", "completion": "{}{}"}})", letter, letter, letter)
          << '\n';
+}
+
+void write_preferences(const std::filesystem::path& path) {
+  auto file = std::ofstream{path};
+  for (auto letter = 'a'; letter <= 'h'; ++letter)
+    file << fmt::format(R"({{"prompt": "{}", "chosen": "{}{}", "rejected": "z"}})", letter, letter,
+                        letter)
+         << '\n';
+}
+
+/// To some of these the model has better and worse answers.
+void write_prompts(const std::filesystem::path& path) {
+  auto file = std::ofstream{path};
+  for (const auto* name : {"Ann", "Bob", "Carl", "Dora", "Emil", "Fred", "Greta", "Hugo"})
+    file << fmt::format(R"({{"prompt": "Name: {}\nName:", "completion": " {}"}})", name, name)
+         << '\n';
+}
+
+const char* data_name(Work work) {
+  switch (work) {
+  case Work::dpo:
+    return preferences_name;
+  case Work::rl:
+  case Work::distill:
+    return prompts_name;
+  default:
+    return rows_name;
+  }
+}
+
+/// What a command of `tinkaf train` is told besides what all are.
+std::vector<std::string> own_words(Work work) {
+  switch (work) {
+  case Work::rl:
+    return {"--group", "4", "--max-tokens", "3", "--reward", "prefix"};
+  case Work::distill:
+    return {"--group", "2", "--max-tokens", "3", "--teacher", base_model};
+  default:
+    return {};
+  }
 }
 
 /// The last line that is no side remark.
@@ -101,27 +146,33 @@ Trials::Trials(std::filesystem::path program, std::filesystem::path programs,
                std::filesystem::path folder)
     : program_(std::move(program)), loop_program_(std::move(programs) / "tinkaf_chaos_loop"),
       folder_(std::move(folder)), server_(program_, folder_) {
-  write_rows(folder_ / "rows.jsonl");
+  write_rows(folder_ / rows_name);
+  write_preferences(folder_ / preferences_name);
+  write_prompts(folder_ / prompts_name);
 }
 
 ChildStart Trials::command(const ChaosJob& job, const std::string& url,
                            const std::filesystem::path& run) const {
-  auto start
-      = ChildStart{.program = program_,
-                   .arguments = {"train", "sft", "--data", (folder_ / "rows.jsonl").string(),
-                                 "--batch", std::to_string(job.batch), "--seed",
-                                 std::to_string(job.seed), "--lora-rank", "2", "--lr", "0.002"},
-                   .folder = folder_,
-                   .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "100"}},
-                   .log = run.string() + ".log"};
+  auto start = ChildStart{.program = program_,
+                          .folder = folder_,
+                          .environment = {{"HOME", folder_.string()}, {"TINKAF_TEST_PACE", "100"}},
+                          .log = run.string() + ".log"};
   auto& words = start.arguments;
-  if (job.work != Work::sft) {
+  if (is_loop(job.work)) {
     start.program = loop_program_;
-    words.clear();
     if (job.work != Work::samples)
       words.emplace_back("--custom-loss");
     if (job.work != Work::custom_loss)
       words.emplace_back("--samples");
+  } else {
+    words = {"train",       std::string{to_string(job.work)},
+             "--data",      (folder_ / data_name(job.work)).string(),
+             "--batch",     std::to_string(job.batch),
+             "--seed",      std::to_string(job.seed),
+             "--lora-rank", "2",
+             "--lr",        "0.002"};
+    const auto own = own_words(job.work);
+    words.insert(words.end(), own.begin(), own.end());
   }
   for (const auto& word : {std::string{"--out"}, run.string(), std::string{"--steps"},
                            std::to_string(job.steps), std::string{"--save-every"},
@@ -144,11 +195,14 @@ const RunRecord& Trials::reference(const ChaosJob& job) {
   if (!record.final || record.weights.empty() || record.optimizer.empty()
       || record.progress.empty())
     throw std::runtime_error{"an untroubled run fails: " + last_words(run.string() + ".log")};
-  if (job.work != Work::sft
-      && (record.samples.empty() || record.archive["adapter_model.safetensors"] != record.weights
+  if (job.work != Work::sft && record.samples.empty())
+    throw std::runtime_error{"an untroubled run has no samples: " + run.string()};
+  if (record.metrics.find("\"num_sequences\":0,") != std::string::npos)
+    throw std::runtime_error{"an untroubled run has nothing to learn from: " + run.string()};
+  if (is_loop(job.work)
+      && (record.archive["adapter_model.safetensors"] != record.weights
           || record.archive["optimizer.safetensors"] != record.optimizer))
-    throw std::runtime_error{"an untroubled run has no samples, or another archive: "
-                             + run.string()};
+    throw std::runtime_error{"an untroubled run has another archive: " + run.string()};
   return references_.emplace(job, std::move(record)).first->second;
 }
 
