@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string>
 
 #include "train/job_model.hpp"
 #include "train/run_steps.hpp"
@@ -25,6 +26,9 @@ struct DurableRun {
 
   /// Rows of the data; at least 1.
   std::size_t rows = 1;
+
+  /// The column of `metrics.jsonl` that tells best how well the recipe does, see `RunFolder::open`.
+  std::string headline = "train_mean_nll";
 };
 
 /// Trains as `run_steps` does, from where `folder` says, and to the end: when the service has lost

@@ -8,7 +8,7 @@ namespace tinkaf::train {
 namespace {
 
 Result<JobEnd> run(const RecipeJobSettings& settings, const JobRun& run) {
-  auto folder = RunFolder::open(settings.folder, settings.identity, settings.headline);
+  auto folder = RunFolder::open(settings.folder, settings.identity, settings.job.headline);
   if (!folder)
     return fail(std::move(folder.error()));
   const auto open = [&](const std::optional<SessionRecord>& record) {
@@ -18,7 +18,7 @@ Result<JobEnd> run(const RecipeJobSettings& settings, const JobRun& run) {
   const auto& job = settings.job;
   const auto steps = job.settings.steps;
   const auto on_step = [&](const StepRow& row) {
-    run.report({row.step + 1, steps, row.value(settings.headline)});
+    run.report({row.step + 1, steps, row.value(job.headline)});
   };
   run.report({folder->headlines().size(), steps, {}});
   auto outcome = run_durable(open, job, *folder, on_step, settings.notices, run.stop);

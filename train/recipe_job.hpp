@@ -6,7 +6,6 @@
 #include "messages/notice.hpp"
 
 #include <filesystem>
-#include <string>
 
 #include "journal/job_journal.hpp"
 #include "train/durable_run.hpp"
@@ -24,9 +23,7 @@ struct RecipeJobSettings {
   /// Tells the job from others that may have used the folder.
   JobIdentity identity;
 
-  /// Column of the recipe that tells best how well the run goes, reported as its progress.
-  std::string headline;
-
+  /// Its headline is reported as the job's progress.
   DurableRun job;
 
   NoticeSink notices;

@@ -4,24 +4,16 @@
 #include <utility>
 
 #include "train/recipe_job.hpp"
+#include "train/recipe_runs.hpp"
 
 namespace tinkaf::train {
 
 JobFn sft_job(SftJobSettings settings) {
-  auto job
-      = DurableRun{.model = std::move(settings.job.model),
-                   .settings = settings.job.settings,
-                   .recipe = [examples = settings.examples](
-                                 const JobModel& /*model*/, Backend& backend,
-                                 const RunFolder& /*folder*/) -> Result<std::unique_ptr<Recipe>> {
-                     return std::make_unique<SftRecipe>(backend, *examples);
-                   },
-                   .rows = settings.examples->size()};
   return recipe_job({.options = std::move(settings.options),
                      .folder = std::move(settings.folder),
                      .identity = std::move(settings.identity),
-                     .headline = "train_mean_nll",
-                     .job = std::move(job),
+                     .job = sft_run(std::move(settings.job.model), settings.job.settings,
+                                    std::move(settings.examples)),
                      .notices = std::move(settings.notices)});
 }
 

@@ -14,10 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/distill.hpp"
-#include "train/dpo.hpp"
-#include "train/durable_sft.hpp"
-#include "train/rl.hpp"
+#include "train/recipe_runs.hpp"
 #include "train/row_reader.hpp"
 
 namespace tinkaf::test {
@@ -55,43 +52,28 @@ struct RecipeFixture {
     return answer.empty() ? 0.0 : low / static_cast<double>(answer.size());
   }
 
-  [[nodiscard]] train::DurableRun run_of(train::MakeRecipe make, std::size_t rows) const {
-    return {.model = {.base_model = "tiny", .lora_config = {.rank = 4, .seed = 1}},
-            .settings = settings,
-            .recipe = std::move(make),
-            .rows = rows};
+  [[nodiscard]] train::JobModelSettings model() const {
+    return {.base_model = "tiny", .lora_config = {.rank = 4, .seed = 1}};
   }
 
-  [[nodiscard]] train::DurableRun rl() const {
-    return run_of(
-        [this](const train::JobModel& model, const auto&,
-               const train::RunFolder& folder) -> Result<std::unique_ptr<train::Recipe>> {
-          return std::make_unique<train::RlRecipe>(model, *train::SampleNotes::open(folder),
-                                                   prompts, *tokenizer,
-                                                   train::RlSettings{policy, reward}, NoticeSink{});
-        },
-        prompts.size());
+  [[nodiscard]] NoticeSink sink() {
+    return [this](const Notice& notice) {
+      const auto lock = std::lock_guard{mutex};
+      notices += notice.text + '\n';
+    };
+  }
+
+  [[nodiscard]] train::DurableRun rl(train::RewardFn judge = reward) {
+    return train::rl_run(model(), settings, share(prompts), *tokenizer, {policy, std::move(judge)},
+                         sink());
   }
 
   [[nodiscard]] train::DurableRun dpo() const {
-    return run_of(
-        [this](const train::JobModel& model, const auto&,
-               const train::RunFolder& folder) -> Result<std::unique_ptr<train::Recipe>> {
-          return std::make_unique<train::DpoRecipe>(model, *train::SampleNotes::open(folder),
-                                                    preferences, train::DpoSettings{"tiny", 0.1});
-        },
-        preferences.size());
+    return train::dpo_run(model(), settings, share(preferences), {"tiny", 0.1});
   }
 
-  [[nodiscard]] train::DurableRun distill(const std::string& teacher) const {
-    return run_of(
-        [this, teacher](const train::JobModel& model, const auto&,
-                        const train::RunFolder& folder) -> Result<std::unique_ptr<train::Recipe>> {
-          return std::make_unique<train::DistillRecipe>(
-              model, *train::SampleNotes::open(folder), prompts,
-              train::DistillSettings{policy, teacher}, NoticeSink{});
-        },
-        prompts.size());
+  [[nodiscard]] train::DurableRun distill(const std::string& teacher) {
+    return train::distill_run(model(), settings, share(prompts), {policy, teacher}, sink());
   }
 
   /// Weights to sample from that have been trained on something.
@@ -114,7 +96,7 @@ struct RecipeFixture {
   /// @param crash_at ends it when this step is settled; never if it is above the last
   Result<train::RunOutcome> run(const train::DurableRun& job, const char* name,
                                 std::size_t crash_at = 1'000) {
-    auto folder = train::RunFolder::open(temp.path() / name, {{"--job", "one"}}, headline);
+    auto folder = train::RunFolder::open(temp.path() / name, {{"--job", "one"}}, job.headline);
     REQUIRE(folder);
     return train::run_durable(
         [this](const std::optional<SessionRecord>& record) -> Result<Service> {
@@ -130,11 +112,7 @@ struct RecipeFixture {
           if (row.step == crash_at)
             throw Crash{};
         },
-        [this](const Notice& notice) {
-          const auto lock = std::lock_guard{mutex};
-          notices += notice.text + '\n';
-        },
-        stop.get_token());
+        sink(), stop.get_token());
   }
 
   [[nodiscard]] std::string metrics(const char* name) const {
@@ -149,6 +127,11 @@ struct RecipeFixture {
             *train::read_number(text.substr(last, text.size() - last - 1), column)};
   }
 
+  template <class T>
+  static std::shared_ptr<const std::vector<T>> share(const std::vector<T>& rows) {
+    return std::make_shared<const std::vector<T>>(rows);
+  }
+
   LocalService local;
   TempFolder temp;
   std::unique_ptr<text::Tokenizer> tokenizer;
@@ -156,7 +139,6 @@ struct RecipeFixture {
   std::vector<train::Preference> preferences;
   train::RunSettings settings;
   train::PolicySettings policy;
-  std::string headline = "reward/total";
   std::stop_source stop;
   bool session_gone = false;
   std::mutex mutex;

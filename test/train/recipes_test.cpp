@@ -11,8 +11,10 @@
 #include <caf/scoped_actor.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <future>
+#include <numeric>
 
 #include "train/recipe_job.hpp"
 
@@ -69,7 +71,6 @@ TEST_CASE_METHOD(RecipeFixture, "Reinforcement learning raises the reward", "[tr
 
 TEST_CASE_METHOD(RecipeFixture, "Preferences move the margin between chosen and rejected answers",
                  "[train][recipes]") {
-  headline = "dpo_loss";
   settings.batch_size = 8;
   REQUIRE(run(dpo(), "run"));
   CHECK(ends("run", "dpo_loss").first == Catch::Approx(std::log(2.0)).margin(1e-3));
@@ -79,9 +80,29 @@ TEST_CASE_METHOD(RecipeFixture, "Preferences move the margin between chosen and 
   CHECK(ends("run", "accuracy").second == 1.0);
 }
 
+TEST_CASE_METHOD(RecipeFixture, "A preferred answer becomes likelier, the other one less likely",
+                 "[train][recipes]") {
+  const auto outcome = run(dpo(), "run");
+  REQUIRE(outcome);
+  const auto service = local.connect();
+  const auto likelihood = [&](const std::string& weights, const std::string& text) {
+    const auto sampler = service.create_sampling_client(weights);
+    REQUIRE(sampler);
+    const auto logprobs
+        = sampler->compute_logprobs(ModelInput::from_ints(tokenizer->encode(text))).get();
+    REQUIRE(logprobs);
+    return std::accumulate(logprobs->begin(), logprobs->end(), 0.0,
+                           [](double sum, auto x) { return sum + x.value_or(0.0F); });
+  };
+  const auto gain = [&](const std::string& text) {
+    return likelihood(outcome->checkpoint->sampler_path, text) - likelihood("tiny", text);
+  };
+  CHECK(gain("a?yes") > 1.0);
+  CHECK(gain("a?no") < -1.0);
+}
+
 TEST_CASE_METHOD(RecipeFixture, "Distillation brings the model nearer to its teacher",
                  "[train][recipes]") {
-  headline = "reverse_kl";
   settings.steps = 40;
   settings.adam.learning_rate = 0.01;
   policy.draw.group = 16;
@@ -119,6 +140,46 @@ TEST_CASE_METHOD(RecipeFixture, "A recipe that lost its session is made of the s
   CHECK(test::read_text(temp.path() / "run" / "samples.jsonl").find(samples) == 0);
 }
 
+TEST_CASE_METHOD(RecipeFixture, "What a step is made of is noted before it is trained on",
+                 "[train][recipes]") {
+  const auto kind = GENERATE(0, 1, 2);
+  const auto job = kind == 0 ? rl() : kind == 1 ? dpo() : distill(teacher());
+  CHECK_THROWS_AS(run(job, "run", 2), Crash);
+  const auto noted = SampleFile::open(temp.path() / "run");
+  REQUIRE(noted);
+  for (const std::size_t step : {0, 1, 2})
+    CHECK(noted->has(step));
+}
+
+TEST_CASE_METHOD(RecipeFixture, "Steps that teach nothing are told, and leave the model as it is",
+                 "[train][recipes]") {
+  settings.save_every = 2;
+  const auto job = rl([](const auto&, std::string_view) { return 0.25; });
+  // The first of them is settled, the second and the checkpoint behind it are not.
+  CHECK_THROWS_AS(run(job, "run", 0), Crash);
+  REQUIRE(run(job, "run"));
+  CHECK(notices.find("step 7: all answers to a prompt are equally good") != std::string::npos);
+  CHECK(ends("run", "by_group/frac_all_bad") == std::pair{1.0, 1.0});
+  CHECK(metrics("run").find("\"optim/kl_sample_train_v1\":null") != std::string::npos);
+  const auto last = SampleFile::open(temp.path() / "run")->find(7);
+  const auto rows = BatchPlan{prompts.size(), settings.batch_size, settings.seed}.rows_of(7);
+  auto patience = Patience{{}, {}};
+  const auto base = local.connect().create_sampling_client("tiny");
+  CHECK(*draw(*base, prompts, rows, 7, policy.draw, patience) == (*last)->answers);
+}
+
+TEST_CASE_METHOD(RecipeFixture, "A reward that is no number is named with the line of its prompt",
+                 "[train][recipes][errors]") {
+  const auto outcome = run(rl([](const PromptCompletion& row, std::string_view) {
+                             return row.prompt == "c?" ? std::nan("") : 1.0;
+                           }),
+                           "run");
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().code == Errc::invalid_argument);
+  CHECK(outcome.error().message
+        == "the reward of an answer to the prompt in line 3 is nan, but must be finite");
+}
+
 TEST_CASE_METHOD(RecipeFixture, "Noted samples are used in the place of others",
                  "[train][recipes]") {
   const auto job = rl();
@@ -145,7 +206,8 @@ TEST_CASE_METHOD(RecipeFixture,
                                                        stop.request_stop();
                                                    });
   };
-  const auto job = run_of(make, prompts.size());
+  const auto job
+      = DurableRun{.model = model(), .settings = settings, .recipe = make, .rows = prompts.size()};
   REQUIRE(run(job, "untroubled"));
   for (const auto step : {4, 5}) {
     stop_at = static_cast<std::size_t>(step);
@@ -173,42 +235,40 @@ TEST_CASE_METHOD(RecipeFixture, "Recipes are jobs for a supervisor, which starts
   const auto jobs = spawn_job_supervisor(system);
   auto self = caf::scoped_actor{system};
   const auto teacher_path = teacher();
-  const auto start
-      = [&](const std::string& name, const DurableRun& run, const char* column, bool killed) {
-          auto spec = StartJob{.name = name,
-                               .run = recipe_job({.options = local.options(),
-                                                  .folder = temp.path() / name,
-                                                  .identity = {{"--name", name}},
-                                                  .headline = column,
-                                                  .job = run,
-                                                  .notices = {}})};
-          auto breaks = std::make_shared<std::promise<std::function<void()>>>();
-          if (killed) {
-            spec.restarts.first_delay = std::chrono::milliseconds{1};
-            spec.restarts.on_start
-                = [breaks, first = true](std::string_view, std::function<void()> break_it) mutable {
-                    if (std::exchange(first, false))
-                      breaks->set_value(std::move(break_it));
-                  };
-            spec.run = [inner = std::move(spec.run), breaks,
-                        first = std::make_shared<bool>(true)](const JobRun& given) {
-              auto run_now = given;
-              run_now.report = [&](const JobProgress& progress) {
-                given.report(progress);
-                if (progress.steps_done == 3 && std::exchange(*first, false))
-                  breaks->get_future().get()();
-              };
-              return inner(run_now);
+  const auto start = [&](const std::string& name, const DurableRun& run, bool killed) {
+    auto spec = StartJob{.name = name,
+                         .run = recipe_job({.options = local.options(),
+                                            .folder = temp.path() / name,
+                                            .identity = {{"--name", name}},
+                                            .job = run,
+                                            .notices = {}})};
+    auto breaks = std::make_shared<std::promise<std::function<void()>>>();
+    if (killed) {
+      spec.restarts.first_delay = std::chrono::milliseconds{1};
+      spec.restarts.on_start
+          = [breaks, first = true](std::string_view, std::function<void()> break_it) mutable {
+              if (std::exchange(first, false))
+                breaks->set_value(std::move(break_it));
             };
-          }
-          self->request(jobs, caf::infinite, std::move(spec))
-              .receive([](const Done&) {}, [](const caf::error&) { FAIL("not taken"); });
+      spec.run = [inner = std::move(spec.run), breaks,
+                  first = std::make_shared<bool>(true)](const JobRun& given) {
+        auto run_now = given;
+        run_now.report = [&](const JobProgress& progress) {
+          given.report(progress);
+          if (progress.steps_done == 3 && std::exchange(*first, false))
+            breaks->get_future().get()();
         };
+        return inner(run_now);
+      };
+    }
+    self->request(jobs, caf::infinite, std::move(spec))
+        .receive([](const Done&) {}, [](const caf::error&) { FAIL("not taken"); });
+  };
   for (const auto killed : {false, true}) {
     const auto suffix = std::string{killed ? " killed" : ""};
-    start("rl" + suffix, rl(), "reward/total", killed);
-    start("dpo" + suffix, dpo(), "dpo_loss", killed);
-    start("distill" + suffix, distill(teacher_path), "reverse_kl", killed);
+    start("rl" + suffix, rl(), killed);
+    start("dpo" + suffix, dpo(), killed);
+    start("distill" + suffix, distill(teacher_path), killed);
   }
   for (const auto* name : {"rl", "dpo", "distill"}) {
     for (const auto* suffix : {"", " killed"})
