@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 namespace tinkaf::model {
 
@@ -19,15 +18,20 @@ using Floats = float __attribute__((vector_size(lanes * sizeof(float))));
 using Halves = std::uint16_t __attribute__((vector_size(lanes * sizeof(std::uint16_t))));
 using Wholes = std::uint32_t __attribute__((vector_size(lanes * sizeof(std::uint32_t))));
 
+/// A vector at any address; a copy by bytes would go through memory.
+template <class Vector>
+struct __attribute__((packed, may_alias)) Anywhere {
+  Vector value;
+};
+
 TINKAF_INLINE void load(const float* from, Floats& to) {
-  std::memcpy(&to, from, sizeof to);
+  to = reinterpret_cast<const Anywhere<Floats>*>(from)->value;
 }
 
 TINKAF_INLINE void load(const std::uint16_t* from, Floats& to) {
-  Halves halves;
-  std::memcpy(&halves, from, sizeof halves);
+  const Halves halves = reinterpret_cast<const Anywhere<Halves>*>(from)->value;
   const Wholes wide = __builtin_convertvector(halves, Wholes) << 16;
-  std::memcpy(&to, &wide, sizeof to);
+  to = reinterpret_cast<Floats>(wide);
 }
 
 /// The last `count` numbers of a row, then zeros.
@@ -52,28 +56,37 @@ TINKAF_INLINE void tile(std::size_t in, const float* x, const T* w, float* y, st
   const auto rest = in - whole;
   for (std::size_t k = 0; k < whole; k += lanes) {
     Floats weights[Outs];
+    TINKAF_UNROLL
     for (std::size_t o = 0; o < Outs; ++o)
       load(w + o * in + k, weights[o]);
+    TINKAF_UNROLL
     for (std::size_t r = 0; r < Rows; ++r) {
       Floats numbers;
       load(x + r * in + k, numbers);
+      TINKAF_UNROLL
       for (std::size_t o = 0; o < Outs; ++o)
         sums[r][o] += numbers * weights[o];
     }
   }
-  if (rest > 0)
+  if (rest > 0) {
+    TINKAF_UNROLL
     for (std::size_t r = 0; r < Rows; ++r) {
       Floats numbers;
       load_rest(x + r * in + whole, rest, numbers);
+      TINKAF_UNROLL
       for (std::size_t o = 0; o < Outs; ++o) {
         Floats weights;
         load_rest(w + o * in + whole, rest, weights);
         sums[r][o] += numbers * weights;
       }
     }
-  for (std::size_t r = 0; r < Rows; ++r)
+  }
+  TINKAF_UNROLL
+  for (std::size_t r = 0; r < Rows; ++r) {
+    TINKAF_UNROLL
     for (std::size_t o = 0; o < Outs; ++o)
       y[r * ldy + o] = total(sums[r][o]) + (add ? y[r * ldy + o] : 0.0F);
+  }
 }
 
 template <std::size_t Outs, class T>
