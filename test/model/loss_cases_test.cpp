@@ -7,36 +7,6 @@ using namespace tinkaf::model;
 
 namespace {
 
-using Json = rapidjson::Value;
-
-/// Cases are computed in double precision, from inputs that float32 holds exactly.
-auto close(double expected) {
-  return Catch::Approx(expected).epsilon(1e-6).margin(1e-6);
-}
-
-std::optional<LossFnConfig> config_of(const Json& x) {
-  if (x.IsNull())
-    return std::nullopt;
-  LossFnConfig out;
-  for (const auto& entry : x.GetObject())
-    out[entry.name.GetString()] = entry.value.GetDouble();
-  return out;
-}
-
-TensorData tensor_of(const Json& x) {
-  auto shape = numbers<std::int64_t>(x["shape"]);
-  if (std::string{x["dtype"].GetString()} == "int64")
-    return TensorData::of(numbers<std::int64_t>(x["data"]), std::move(shape));
-  return TensorData::of(numbers<float>(x["data"]), std::move(shape));
-}
-
-Datum datum_of_case(const Json& inputs) {
-  Datum out;
-  for (const auto& entry : inputs.GetObject())
-    out.loss_fn_inputs[entry.name.GetString()] = tensor_of(entry.value);
-  return out;
-}
-
 LossInputs inputs_of(const Datum& datum, LossFn loss_fn) {
   const auto positions
       = static_cast<std::size_t>((*datum.loss_fn_inputs.at("target_tokens").shape)[0]);
@@ -62,12 +32,12 @@ TEST_CASE("every loss case gives its losses and gradients", "[model]") {
       REQUIRE(inputs.targets.size() == logprobs.size());
       for (std::size_t i = 0; i < logprobs.size(); ++i) {
         const auto got = token_loss(loss_fn, settings, inputs, i, logprobs[i]);
-        CHECK(got.loss == close(losses[i]));
-        CHECK(got.gradient == close(gradients[i]));
+        CHECK(got.loss == nearly(losses[i]));
+        CHECK(got.gradient == nearly(gradients[i]));
         sum += got.loss;
       }
     }
-    CHECK(sum == close(x["expected"]["metrics"]["loss:sum"].GetDouble()));
+    CHECK(sum == nearly(x["expected"]["metrics"]["loss:sum"].GetDouble()));
   }
 }
 
@@ -82,11 +52,11 @@ TEST_CASE("custom losses come back through the weights", "[model]") {
       inputs.weights = numbers<float>(x["expected"]["weights_sent"][d]);
       for (std::size_t i = 0; i < logprobs.size(); ++i) {
         const auto got = token_loss(LossFn::cross_entropy, {}, inputs, i, logprobs[i]);
-        CHECK(got.gradient == close(gradients[i]));
+        CHECK(got.gradient == nearly(gradients[i]));
         sum += got.loss;
       }
     }
-    CHECK(sum == close(x["expected"]["server_loss:sum"].GetDouble()));
+    CHECK(sum == nearly(x["expected"]["server_loss:sum"].GetDouble()));
   }
 }
 

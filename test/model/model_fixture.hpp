@@ -5,8 +5,7 @@
 #include "server/model/random.hpp"
 #include "server/model/random_model.hpp"
 #include "test/catch.hpp"
-
-#include <rapidjson/document.h>
+#include "test/model/numeric_cases.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -56,26 +55,6 @@ inline void replace_in(const std::filesystem::path& file, const std::string& fro
   const auto at = bytes.find(from);
   REQUIRE(at != std::string::npos);
   write_all(file, bytes.replace(at, from.size(), to));
-}
-
-/// The numeric cases that all parts are held against.
-inline const rapidjson::Document& numeric_cases() {
-  static const auto document = [] {
-    rapidjson::Document out;
-    const auto text = read_all(std::filesystem::path{TINKAF_TEST_DATA} / "loss-cases.json");
-    out.Parse(text.data(), text.size());
-    REQUIRE_FALSE(out.HasParseError());
-    return out;
-  }();
-  return document;
-}
-
-template <class T>
-std::vector<T> numbers(const rapidjson::Value& list) {
-  std::vector<T> out;
-  for (const auto& x : list.GetArray())
-    out.push_back(static_cast<T>(x.IsDouble() ? x.GetDouble() : static_cast<double>(x.GetInt64())));
-  return out;
 }
 
 /// A datum for cross_entropy that predicts each token from those before it.
