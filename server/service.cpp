@@ -42,7 +42,7 @@ std::string_view credential_of(const HttpCall& call) {
   return bearer;
 }
 
-/// The answer to a credential that is missing or wrong.
+/// The answer to a credential that is missing, or that is no longer good.
 HttpReply unauthorized(std::string_view detail, const char* challenge) {
   auto reply = error_reply(401, detail);
   reply.headers.emplace_back("www-authenticate", challenge);
@@ -64,7 +64,9 @@ std::optional<HttpReply> refuse_credential(const ServiceCore& core, const HttpCa
   if (!exchanged) {
     if (same_secret(credential, core.options.api_key))
       return std::nullopt;
-    return unauthorized("the key is not that of this server", "Bearer");
+    constexpr const char* detail = "the key is not that of this server";
+    return is_openai(call.path) ? unauthorized(detail, "Bearer") // as OpenAI's servers do
+                                : error_reply(403, detail);
   }
   // Clients get another token where RFC 6750 says that this one is the reason.
   constexpr const char* another = R"(Bearer error="invalid_token")";

@@ -29,16 +29,28 @@ tl::unexpected<Error> bad(std::string_view why) {
 }
 
 /// The wanted name that an entry has, at the top or in one folder; empty if none.
-std::string wanted_name(const char* path, std::span<const std::string> names) {
-  if (path == nullptr)
-    return {};
-  std::string_view rest{path};
+std::string wanted_name(std::string_view path, std::span<const std::string> names) {
+  auto rest = path;
   while (rest.starts_with("./"))
     rest.remove_prefix(2);
   if (const auto slash = rest.find('/'); slash != std::string_view::npos)
     rest.remove_prefix(slash + 1);
   const auto found = std::find(names.begin(), names.end(), rest);
   return found == names.end() ? std::string{} : *found;
+}
+
+/// What is wrong with an entry that no honest program writes, or nothing.
+std::string suspicion(archive_entry* entry) {
+  const auto* path = archive_entry_pathname(entry);
+  if (path == nullptr)
+    return "it has an entry without a name";
+  const auto parts = fs::path{path};
+  if (parts.is_absolute() || std::find(parts.begin(), parts.end(), "..") != parts.end())
+    return fmt::format("its entry {} leads out of it", path);
+  const auto type = archive_entry_filetype(entry);
+  if (archive_entry_hardlink(entry) != nullptr || (type != AE_IFREG && type != AE_IFDIR))
+    return fmt::format("its entry {} is neither a file nor a folder", path);
+  return {};
 }
 
 } // namespace
@@ -61,9 +73,10 @@ Result<void> untar(std::string_view tar, std::span<const std::string> names, std
   archive_entry* entry = nullptr;
   int status = ARCHIVE_OK;
   while ((status = archive_read_next_header(reader.get(), &entry)) == ARCHIVE_OK) {
+    if (const auto reason = suspicion(entry); !reason.empty())
+      return bad(reason);
     const auto name = wanted_name(archive_entry_pathname(entry), names);
-    if (name.empty() || archive_entry_filetype(entry) != AE_IFREG
-        || archive_entry_hardlink(entry) != nullptr)
+    if (name.empty() || archive_entry_filetype(entry) != AE_IFREG)
       continue;
     if (!seen.insert(name).second)
       return bad(fmt::format("it holds {} twice", name));

@@ -13,8 +13,8 @@ using namespace tinkaf::test;
 
 namespace {
 
-/// A tar of files with short names.
-std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files) {
+/// A tar of files with short names, or of entries of another type.
+std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files, char type = '0') {
   std::string out;
   for (const auto& [name, content] : files) {
     std::string head(512, '\0');
@@ -27,7 +27,7 @@ std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files
     put(100, "%07o", 0644);
     put(124, "%011o", content.size());
     put(136, "%011o", 0);
-    head[156] = '0';
+    head[156] = type;
     head.replace(257, 5, "ustar");
     head.replace(263, 2, "00");
     head.replace(148, 8, "        ");
@@ -173,9 +173,14 @@ TEST_CASE_METHOD(Fixture, "What cannot be taken in or summed up is refused with 
   refused(send("no tar at all", "base_model=small"), 400, "no usable tar");
   refused(send(tar_of({{"adapter_config.json", "{}"}}), "base_model=small"), 400,
           "it holds no adapter_model.safetensors");
-  refused(send(tar_of({{"../adapter_config.json", "{}"}, {"adapter_model.safetensors", "x"}}),
+  refused(send(tar_of({{"a/adapter_config.json", "{}"}, {"adapter_model.safetensors", "x"}}),
                "base_model=small"),
           400, "peft_type");
+  for (const std::string out : {"../adapter_config.json", "/adapter_config.json", "a/../../x"})
+    refused(send(tar_of({{out, "{}"}}), "base_model=small"), 400,
+            "no usable tar: its entry " + out + " leads out of it");
+  refused(send(tar_of({{"adapter_config.json", ""}}, '2'), "base_model=small"), 400,
+          "no usable tar: its entry adapter_config.json is neither a file nor a folder");
   refused(send(foreign(6, 1, R"(,"use_dora":true)"), "base_model=small"), 400, "use_dora");
   refused(send(foreign(6, 1, R"(,"rank_pattern":{"a":1})"), "base_model=small"), 400,
           "rank_pattern");

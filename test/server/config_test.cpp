@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Fixture, "Only the right key is exchanged where the server has 
   options.api_key = "tml-right";
   restart();
   CHECK(ask("auth/token", "", "{}").status == 401);
-  CHECK(ask("auth/token", "tml-wrong", "{}").status == 401);
+  CHECK(ask("auth/token", "tml-wrong", "{}").status == 403);
   CHECK(ask("client/dynamic_config", "tml-right").status == 401);
   CHECK(ask("client/dynamic_config", token("tml-right")).status == 200);
   CHECK(client().http.call("GET", "/api/v1/healthz").status == 200);
