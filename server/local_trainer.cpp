@@ -139,9 +139,11 @@ public:
     return std::make_shared<const LocalSnapshot>(std::move(*weights));
   }
   Result<SampleResponse> sample(const std::shared_ptr<const Snapshot>& weights,
-                                const SampleRequest& request, std::stop_token stop) override {
+                                const SampleRequest& request, std::stop_token stop,
+                                const TokenSink& sink) override {
     const auto* local = dynamic_cast<const LocalSnapshot*>(weights.get());
-    return sampler_.sample(local != nullptr ? local->weights() : nullptr, request, std::move(stop));
+    return sampler_.sample(local != nullptr ? local->weights() : nullptr, request, std::move(stop),
+                           sink);
   }
 
 private:

@@ -171,7 +171,8 @@ public:
 
   /// Draws a sample that nobody polls for.
   /// @param counted whether its tokens were asked for, and are not only a way to look at others
-  using Draw = std::function<Result<SampleResponse>(const SampleRequest&, bool counted)>;
+  using Draw = std::function<Result<SampleResponse>(const SampleRequest&, bool counted,
+                                                    const TokenSink& sink)>;
 
   /// Calls `turn` where samples are drawn, with other work in between, until it returns false;
   /// one call at a time.
@@ -265,7 +266,8 @@ private:
   // service_samplers.cpp, where samples are drawn
   [[nodiscard]] static Result<SampleResponse> draw(const Sampler& sampler, const Weights& weights,
                                                    const SampleRequest& request,
-                                                   std::stop_token stop);
+                                                   std::stop_token stop,
+                                                   const TokenSink& sink = {});
   void note_sample(const Sampler& sampler, const SampleRequest& request,
                    const SampleResponse& response);
 

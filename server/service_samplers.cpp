@@ -260,10 +260,11 @@ void ServiceCore::post_sample(const std::shared_ptr<Sampler>& sampler,
 }
 
 Result<SampleResponse> ServiceCore::draw(const Sampler& sampler, const Weights& weights,
-                                         const SampleRequest& request, std::stop_token stop) {
+                                         const SampleRequest& request, std::stop_token stop,
+                                         const TokenSink& sink) {
   if (!weights)
     return fail(weights.error());
-  return sampler.trainer->sample(*weights, request, std::move(stop));
+  return sampler.trainer->sample(*weights, request, std::move(stop), sink);
 }
 
 void ServiceCore::note_sample(const Sampler& sampler, const SampleRequest& request,
@@ -291,9 +292,9 @@ void ServiceCore::post_turn(const std::shared_ptr<Sampler>& sampler,
   with_weights(sampler, [this, sampler, turn = std::move(turn)](const Weights& weights,
                                                                 const std::stop_token& stop) {
     const Running running{*this, {}, RequestType::sample};
-    const auto draw_one = [&](const SampleRequest& request, bool counted) {
+    const auto draw_one = [&](const SampleRequest& request, bool counted, const TokenSink& sink) {
       return guarded([&]() -> Result<SampleResponse> {
-        auto drawn = draw(*sampler, weights, request, stop);
+        auto drawn = draw(*sampler, weights, request, stop, sink);
         if (drawn && counted)
           note_sample(*sampler, request, *drawn);
         return drawn;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,12 @@ class Snapshot {
 public:
   virtual ~Snapshot() = default;
 };
+
+/// Told of each token as it is drawn: which sequence it belongs to, that sequence so far, and
+/// whether it is complete. Called by whatever thread draws, never twice at the same time; must not
+/// block.
+using TokenSink
+    = std::function<void(std::size_t number, const SampledSequence& so_far, bool complete)>;
 
 /// One adapter in training. Used by one thread at a time.
 class TrainedModel {
@@ -129,9 +136,10 @@ public:
 
   /// Draws continuations. The request has a seed.
   /// @param weights what to sample from; null for the base itself
+  /// @param sink told of each token, unless it is empty
   [[nodiscard]] virtual Result<SampleResponse>
   sample(const std::shared_ptr<const Snapshot>& weights, const SampleRequest& request,
-         std::stop_token stop)
+         std::stop_token stop, const TokenSink& sink)
       = 0;
 };
 

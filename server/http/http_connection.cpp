@@ -82,6 +82,14 @@ void HttpConnections::deliver(const std::weak_ptr<HttpConnection>& connection, H
     target->post_reply(std::move(reply));
 }
 
+void HttpConnections::wake(const std::weak_ptr<HttpConnection>& connection) {
+  const std::lock_guard lock{mutex_};
+  if (closed_)
+    return;
+  if (const auto target = connection.lock())
+    target->post_wake();
+}
+
 bool HttpConnections::winding_up() const {
   const std::lock_guard lock{mutex_};
   return winding_up_;
@@ -99,6 +107,10 @@ void HttpConnection::post_reply(HttpReply reply) {
              [self = shared_from_this(), reply = std::move(reply)]() mutable {
                self->write(std::move(reply));
              });
+}
+
+void HttpConnection::post_wake() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->write_stream(); });
 }
 
 void HttpConnection::post_wind_up() {
@@ -144,6 +156,7 @@ void HttpConnection::on_header(ErrorCode error) {
     call_.headers.emplace_back(lower(field.name_string()),
                                std::string{field.value().data(), field.value().size()});
   last_ = last_ || !parser_->keep_alive();
+  chunks_ = request.version() >= 11;
   if (all_->options().refuse)
     if (auto reply = all_->options().refuse(call_))
       return refuse(std::move(*reply));
@@ -220,23 +233,30 @@ void HttpConnection::write(HttpReply reply) {
     return close();
   body_ = std::move(reply.body);
   file_ = std::move(reply.file).value_or(FilePart{});
+  body_stream_ = std::move(reply.stream);
   const auto size = file_.file ? file_.size : body_ ? body_->size() : 0;
   auto& response = response_.emplace();
   response.version(11);
   response.result(static_cast<unsigned>(reply.status));
-  if (size > 0)
+  if (size > 0 || body_stream_)
     response.set(http::field::content_type, reply.content_type);
   for (const auto& [name, value] : reply.headers)
     response.set(name, value);
+  last_ = last_ || (body_stream_ && !chunks_); // the end of the connection is that of the body
   response.keep_alive(!last_);
-  if (reply.status != 204)
+  if (body_stream_)
+    response.chunked(chunks_);
+  else if (reply.status != 204)
     response.content_length(size);
   if (head_)
     file_ = {};
   else if (body_ && !file_.file)
     response.body() = {body_->data(), body_->size()};
   serializer_.emplace(response);
-  write_some();
+  if (body_stream_)
+    write_head();
+  else
+    write_some();
 }
 
 void HttpConnection::write_some() {
@@ -271,8 +291,51 @@ void HttpConnection::write_file() {
                     });
 }
 
+void HttpConnection::write_head() {
+  stream_.expires_after(all_->options().stall);
+  http::async_write_header(stream_, *serializer_,
+                           [self = shared_from_this()](ErrorCode error, std::size_t) {
+                             if (error)
+                               self->close();
+                             else
+                               self->write_stream();
+                           });
+}
+
+void HttpConnection::write_stream() {
+  if (!body_stream_)
+    return; // closed meanwhile
+  stream_.expires_never();
+  auto [piece, state]
+      = body_stream_->take([all = all_, self = weak_from_this()] { all->wake(self); });
+  if (!piece.empty() || state == BodyStream::State::ended)
+    write_chunk(std::move(piece), state);
+  else if (state == BodyStream::State::broken)
+    close();
+}
+
+void HttpConnection::write_chunk(std::string piece, BodyStream::State state) {
+  const bool whole = state == BodyStream::State::ended;
+  chunk_ = std::move(piece);
+  if (chunks_ && !chunk_.empty())
+    chunk_ = fmt::format("{:x}\r\n{}\r\n", chunk_.size(), chunk_);
+  if (chunks_ && whole)
+    chunk_ += "0\r\n\r\n";
+  stream_.expires_after(all_->options().stall);
+  asio::async_write(stream_, asio::buffer(chunk_),
+                    [self = shared_from_this(), whole](ErrorCode error, std::size_t) {
+                      if (error)
+                        self->close();
+                      else if (whole)
+                        self->on_written();
+                      else
+                        self->write_stream();
+                    });
+}
+
 void HttpConnection::on_written() {
   file_ = {};
+  body_stream_.reset();
   serializer_.reset();
   response_.reset();
   body_.reset();
@@ -299,6 +362,7 @@ void HttpConnection::linger() {
 }
 
 void HttpConnection::close() {
+  body_stream_.reset();
   ErrorCode ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   stream_.close();

@@ -45,6 +45,9 @@ public:
   /// Sends an answer to a connection if that is still there.
   void deliver(const std::weak_ptr<HttpConnection>& connection, HttpReply reply);
 
+  /// Lets a connection go on with the body that it sends, if it is still there.
+  void wake(const std::weak_ptr<HttpConnection>& connection);
+
   [[nodiscard]] bool winding_up() const;
 
 private:
@@ -65,6 +68,7 @@ public:
   // From any thread.
   void start();
   void post_reply(HttpReply reply);
+  void post_wake();
   void post_wind_up();
   void post_close();
 
@@ -85,6 +89,9 @@ private:
   void write(HttpReply reply);
   void write_some();
   void write_file();
+  void write_head();
+  void write_stream();
+  void write_chunk(std::string piece, BodyStream::State state);
   void on_written();
   void linger();
   void close();
@@ -95,6 +102,7 @@ private:
   std::optional<Parser> parser_;
   HttpCall call_;
   bool head_ = false;
+  bool chunks_ = true; // HTTP/1.0 knows none
   bool idle_ = true;
   bool last_ = false;
   std::chrono::steady_clock::time_point begun_; // when the header was there
@@ -103,6 +111,8 @@ private:
   // The answer, until it is out.
   std::shared_ptr<const std::string> body_;
   FilePart file_; // the part that is still to be sent
+  std::shared_ptr<BodyStream> body_stream_;
+  std::string chunk_; // of it, on its way
   std::optional<Response> response_;
   std::optional<Serializer> serializer_;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "server/http/body_stream.hpp"
 #include "server/http/file_part.hpp"
 
 #include <functional>
@@ -49,6 +50,9 @@ struct HttpReply {
 
   /// Sent in the place of `body`, read on the way.
   std::optional<FilePart> file;
+
+  /// Sent in the place of `body`, in chunks as they are written.
+  std::shared_ptr<BodyStream> stream;
 
   /// Nothing is sent, and the connection is closed; for tests of clients.
   bool dropped = false;

@@ -36,6 +36,7 @@ struct Sampler::Job {
   std::vector<std::int32_t> prompt;
   std::size_t limit = 0; ///< new tokens of each sequence
   std::stop_token stop;
+  TokenSink sink;
   SampleResponse response;
   KeyValues memory;          ///< of the prompt
   std::vector<float> logits; ///< behind the prompt
@@ -47,13 +48,15 @@ struct Sampler::Job {
 /// A continuation under way.
 struct Sampler::Sequence {
   Sequence(std::shared_ptr<Job> of, std::size_t number, const BaseModel& base)
-      : job(std::move(of)), out(&job->response.sequences[number]), memory(job->memory.fork()),
-        logits(job->logits), rule(base, job->request.sampling_params.stop),
+      : job(std::move(of)), index(number), out(&job->response.sequences[number]),
+        memory(job->memory.fork()), logits(job->logits),
+        rule(base, job->request.sampling_params.stop),
         random(mix(static_cast<std::uint64_t>(*job->request.sampling_params.seed), number)) {
     out->logprobs.emplace();
   }
 
   std::shared_ptr<Job> job;
+  std::size_t index;
   SampledSequence* out;
   KeyValues memory;
   std::vector<float> logits; ///< of the next token
@@ -92,11 +95,13 @@ Sampler::make_job(std::shared_ptr<const AdapterWeights> weights, SampleRequest r
 }
 
 Result<SampleResponse> Sampler::sample(std::shared_ptr<const AdapterWeights> weights,
-                                       SampleRequest request, std::stop_token stop) {
+                                       SampleRequest request, std::stop_token stop,
+                                       TokenSink sink) {
   const auto made = make_job(std::move(weights), std::move(request), std::move(stop));
   if (!made)
     return fail(made.error());
   const auto& job = *made;
+  job->sink = std::move(sink);
   std::unique_lock lock{mutex_};
   waiting_.push_back(job);
   // Whoever finds nobody at work does it, for all, until its own samples are complete.
@@ -193,6 +198,9 @@ void Sampler::draw_tokens() {
       x.out->stop_reason = StopReason::stop;
     x.complete = ends || x.out->tokens.size() == x.job->limit;
   });
+  for (const auto& x : sequences_)
+    if (x.job->sink && !x.job->stop.stop_requested())
+      x.job->sink(x.index, *x.out, x.complete);
 }
 
 bool Sampler::finish(const Job& own) {

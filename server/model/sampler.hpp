@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,12 @@ struct SamplerOptions {
   std::size_t cache_bytes = std::size_t{256} << 20;
 };
 
+/// Told of each token as it is drawn: which sequence of the request it belongs to, that sequence so
+/// far, and whether it is complete. Called by whatever thread draws, never twice at the same time;
+/// must neither block nor throw.
+using TokenSink
+    = std::function<void(std::size_t number, const SampledSequence& so_far, bool complete)>;
+
 /// Draws samples of one base model and any adapters of it. Requests that come from several threads
 /// are answered together, token by token: the base is read from memory once for all of them.
 ///
@@ -44,9 +51,11 @@ public:
   /// gets one. `prompt_cache_hit_tokens` of the answer says how much of the prompt was not read
   /// again.
   /// @param weights what to sample from; null for the base itself
+  /// @param sink told of each token before this returns
   /// @returns `Errc::invalid_argument` for a bad request, `Errc::cancelled` when asked to stop
   [[nodiscard]] Result<SampleResponse> sample(std::shared_ptr<const AdapterWeights> weights,
-                                              SampleRequest request, std::stop_token stop = {});
+                                              SampleRequest request, std::stop_token stop = {},
+                                              TokenSink sink = {});
 
 private:
   struct Job;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,9 +73,8 @@ struct Answer {
 /// As one JSON object.
 [[nodiscard]] HttpReply json_reply(const Answer& answer);
 
-/// As server-sent events: each with one token, or as many as it takes to make up a character; then
-/// the reason of the end, the usage if that is asked for, and `[DONE]`.
-[[nodiscard]] HttpReply event_reply(const Answer& answer, bool with_usage);
+/// As server-sent events, which come as they are written.
+[[nodiscard]] HttpReply event_reply(std::shared_ptr<BodyStream> events);
 
 /// An error in OpenAI's form: `{"error": {"message", "type", "param", "code"}}`.
 [[nodiscard]] HttpReply error_reply(int status, std::string_view message);

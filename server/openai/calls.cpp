@@ -5,16 +5,59 @@
 #include "server/calls.hpp"
 #include "server/ids.hpp"
 #include "server/openai/answer.hpp"
+#include "server/openai/events.hpp"
 #include "server/openai/request.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 namespace tinkaf::server::openai {
 
 namespace {
+
+/// An answer that is sent while it is drawn.
+class EventStream {
+public:
+  EventStream(Responder responder, const Answer& answer, std::vector<std::string> stop)
+      : events(answer, std::move(stop)), responder_(std::move(responder)) {}
+  ~EventStream() {
+    if (body_)
+      body_->break_off();
+  }
+  EventStream(const EventStream&) = delete;
+  EventStream& operator=(const EventStream&) = delete;
+
+  /// Sends what has been written. The first time, the client learns that all is well.
+  void flush() {
+    auto text = events.take();
+    if (text.empty())
+      return;
+    if (!body_) {
+      body_ = std::make_shared<BodyStream>();
+      responder_.send(event_reply(body_));
+    }
+    body_->write(std::move(text));
+  }
+
+  void end() {
+    flush();
+    body_->end();
+  }
+
+  [[nodiscard]] bool begun() const noexcept {
+    return body_ != nullptr;
+  }
+
+  Events events;
+
+private:
+  Responder responder_;
+  std::shared_ptr<BodyStream> body_;
+};
 
 /// A call that is being answered. Of one thread at a time once it is under way.
 struct Job {
@@ -31,6 +74,7 @@ struct Job {
   bool echo = false;
   std::size_t done = 0;
   Answer answer;
+  std::unique_ptr<EventStream> stream; // if that is wanted
 
   [[nodiscard]] const text::Tokenizer& tokenizer() const {
     return *sampler->trainer->tokenizer();
@@ -40,6 +84,11 @@ struct Job {
   [[nodiscard]] bool looks_again() const {
     const bool tempered = wishes.temperature != 0.0 && wishes.temperature != 1.0;
     return wishes.logprobs && (*wishes.logprobs > 0 || tempered);
+  }
+
+  /// Whether all that is to be told of a token is known once it is drawn.
+  [[nodiscard]] bool is_live() const {
+    return stream && !looks_again() && !(echo && wishes.logprobs) && wishes.max_tokens != 0;
   }
 };
 
@@ -124,7 +173,7 @@ Result<Details> look_again(const Job& job, const SampledSequence& sequence,
                           .sampling_params = {.max_tokens = 1, .seed = 0, .temperature = 0.0},
                           .include_prompt_logprobs = true,
                           .topk_prompt_logprobs = *job.wishes.logprobs},
-                         false);
+                         false, {});
   if (!read)
     return fail(read.error());
   auto out = details_of(*read);
@@ -134,9 +183,37 @@ Result<Details> look_again(const Job& job, const SampledSequence& sequence,
   return out;
 }
 
+void tell_pieces(Job& job, std::size_t choice, const std::vector<Piece>& pieces) {
+  for (const auto& piece : pieces)
+    job.stream->events.echo(choice, piece);
+}
+
+/// Tells the tokens of the choices from the given one on as they are drawn.
+TokenSink tell_tokens(Job& job, std::size_t first) {
+  return [&job, first](std::size_t number, const SampledSequence& so_far, bool complete) {
+    const auto token = so_far.tokens.back();
+    auto& events = job.stream->events;
+    const bool is_end = complete && so_far.stop_reason == StopReason::stop
+                        && std::find(job.ends.begin(), job.ends.end(), token) != job.ends.end();
+    if (!is_end)
+      events.add(first + number, std::move(make_pieces(job.tokenizer(), {token},
+                                                       {{so_far.logprobs->back()}, {}})[0]));
+    if (complete)
+      events.finish(first + number, so_far.stop_reason);
+    job.stream->flush();
+  };
+}
+
 Result<void> add_choices(Job& job, const ServiceCore::Draw& draw) {
   const auto& prompt = job.prompts[job.done];
-  const auto drawn = draw(job.requests[job.done], true);
+  const auto first = job.answer.choices.size();
+  const bool live = job.is_live();
+  if (live && job.echo)
+    for (std::int32_t i = 0; i < job.wishes.n; ++i)
+      tell_pieces(job, first + static_cast<std::size_t>(i),
+                  make_pieces(job.tokenizer(), prompt, {}));
+  const auto drawn
+      = draw(job.requests[job.done], true, live ? tell_tokens(job, first) : TokenSink{});
   if (!drawn)
     return fail(drawn.error());
   job.answer.prompt_tokens += static_cast<std::int64_t>(prompt.size());
@@ -159,24 +236,41 @@ Result<void> add_choices(Job& job, const ServiceCore::Draw& draw) {
                     std::make_move_iterator(choice.pieces.end()));
       choice.pieces = std::move(pieces);
     }
+    if (job.stream && !live) {
+      tell_pieces(job, job.answer.choices.size(), choice.pieces);
+      job.stream->events.finish(job.answer.choices.size(), choice.reason);
+    }
     job.answer.completion_tokens += static_cast<std::int64_t>(sequence.tokens.size());
     job.answer.choices.push_back(std::move(choice));
   }
+  if (job.stream)
+    job.stream->flush();
   return {};
+}
+
+/// Tells what has gone wrong, in the stream if that has begun.
+void give_up(Job& job, HttpReply reply) {
+  if (!job.stream || !job.stream->begun())
+    return job.responder.send(std::move(reply));
+  job.stream->events.fail(*reply.body);
+  job.stream->end();
 }
 
 /// Answers one prompt; true if there are more.
 bool go_on(const ServiceCore& core, Job& job, const ServiceCore::Draw& draw) {
   if (auto added = add_choices(job, draw); !added) {
-    job.responder.send(core.stopping() ? error_reply(503, "the server is stopping")
-                                       : error_reply(added.error()));
+    give_up(job, core.stopping() ? error_reply(503, "the server is stopping")
+                                 : error_reply(added.error()));
     return false;
   }
   if (++job.done < job.prompts.size())
     return true;
-  const auto& answer = job.answer;
-  job.responder.send(job.wishes.stream ? event_reply(answer, job.wishes.usage_in_stream)
-                                       : json_reply(answer));
+  if (job.stream) {
+    job.stream->events.close(job.wishes.usage_in_stream);
+    job.stream->end();
+  } else {
+    job.responder.send(json_reply(job.answer));
+  }
   return false;
 }
 
@@ -189,6 +283,8 @@ void begin(ServiceCore& core, std::shared_ptr<Job> job) {
   answer.created
       = std::chrono::duration_cast<std::chrono::seconds>(core.wall_now().time_since_epoch());
   answer.logprobs = job->wishes.logprobs.has_value();
+  if (job->wishes.stream)
+    job->stream = std::make_unique<EventStream>(job->responder, answer, job->wishes.stop);
   const auto begun = core.draw_by_turns(job->sampler, [&core, job](const ServiceCore::Draw& draw) {
     return go_on(core, *job, draw);
   });
@@ -212,7 +308,8 @@ void completions(ServiceCore& core, const HttpCall& call, const Responder& respo
                                              .requests = {},
                                              .ends = {},
                                              .echo = request->echo,
-                                             .answer = {}});
+                                             .answer = {},
+                                             .stream = {}});
   if (const auto eos = job->tokenizer().eos())
     job->ends.push_back(*eos);
   for (auto& prompt : request->prompts) {
@@ -240,7 +337,8 @@ void chat_completions(ServiceCore& core, const HttpCall& call, const Responder& 
                                              .prompts = {std::move(prompt->tokens)},
                                              .requests = {},
                                              .ends = std::move(prompt->ends),
-                                             .answer = {.chat = true}});
+                                             .answer = {.chat = true},
+                                             .stream = {}});
   begin(core, job);
 }
 

@@ -72,6 +72,28 @@ bool HttpClient::receive_some() {
   return count > 0;
 }
 
+std::string HttpClient::receive_until(std::string_view mark) {
+  auto at = pending_.find(mark);
+  while (at == std::string::npos && receive_some())
+    at = pending_.find(mark);
+  return take(at == std::string::npos ? pending_.size() : at + mark.size());
+}
+
+/// Waits for so many bytes, or for as many as come.
+std::string HttpClient::take(std::size_t size) {
+  while (pending_.size() < size && receive_some()) {
+  }
+  auto out = pending_.substr(0, size);
+  pending_.erase(0, out.size());
+  return out;
+}
+
+std::string HttpClient::take_line() {
+  auto line = receive_until("\r\n");
+  line.resize(line.size() < 2 ? 0 : line.size() - 2);
+  return line;
+}
+
 HttpAnswer HttpClient::receive() {
   auto end = pending_.find("\r\n\r\n");
   while (end == std::string::npos) {
@@ -93,11 +115,22 @@ HttpAnswer HttpClient::receive() {
   }
   pending_.erase(0, end + 4);
   const auto found = answer.headers.find("content-length");
-  const auto size = found == answer.headers.end() || head_ ? 0 : std::stoul(found->second);
-  while (pending_.size() < size && receive_some()) {
+  if (head_)
+    return answer;
+  if (found != answer.headers.end()) {
+    answer.body = take(std::stoul(found->second));
+  } else if (answer.headers.contains("transfer-encoding")) {
+    for (auto size = std::stoul(take_line(), nullptr, 16); size > 0;
+         size = std::stoul(take_line(), nullptr, 16)) {
+      answer.body += take(size);
+      (void)take_line();
+    }
+    (void)take_line();
+  } else if (answer.status >= 200 && answer.headers["connection"] == "close") {
+    while (receive_some()) {
+    }
+    answer.body = std::exchange(pending_, {});
   }
-  answer.body = pending_.substr(0, size);
-  pending_.erase(0, size);
   return answer;
 }
 

@@ -29,8 +29,13 @@ public:
   void send(std::string_view method, std::string_view path, std::string_view body,
             const std::map<std::string, std::string>& headers = {});
 
-  /// Waits for an answer, at most half a minute.
+  /// Waits for an answer, at most half a minute. One in chunks, or without a length, is put
+  /// together.
   [[nodiscard]] HttpAnswer receive();
+
+  /// Everything up to the first place of `mark`, with it, as it came, while the answer is still
+  /// under way. What does not hold it ends with the connection, or after half a minute.
+  [[nodiscard]] std::string receive_until(std::string_view mark);
 
   /// Sends and receives.
   [[nodiscard]] HttpAnswer call(std::string_view method, std::string_view path,
@@ -45,6 +50,8 @@ public:
 
 private:
   bool receive_some();
+  std::string take_line();
+  std::string take(std::size_t size);
 
   int socket_ = -1;
   bool head_ = false; // the answer to come has no body

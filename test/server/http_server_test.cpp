@@ -238,6 +238,69 @@ TEST_CASE_METHOD(Fixture, "A stop lets answers under way out and closes the rest
   server->stop();
 }
 
+TEST_CASE_METHOD(Fixture, "A body is sent while it comes into being", "[server][http]") {
+  auto client = connect();
+  client.send("GET", "/wait", "");
+  wait_for_waiting(1);
+  const auto body = std::make_shared<BodyStream>();
+  waiting[0].send({.content_type = "text/plain", .headers = {}, .body = {}, .stream = body});
+  const auto head = client.receive_until("\r\n\r\n");
+  CHECK(head.starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(head.find("Content-Type: text/plain\r\n") != std::string::npos);
+  CHECK(head.find("Transfer-Encoding: chunked\r\n") != std::string::npos);
+  CHECK(head.find("Content-Length") == std::string::npos);
+  body->write("first");
+  CHECK(client.receive_until("first\r\n") == "5\r\nfirst\r\n");
+  body->write(std::string(20, 'x'));
+  CHECK(client.receive_until("x\r\n") == "14\r\n" + std::string(20, 'x') + "\r\n");
+  body->end();
+  body->write("too late");
+  CHECK(client.receive_until("\r\n\r\n") == "0\r\n\r\n");
+  CHECK(client.call("GET", "/echo").body == "GET"); // the connection goes on
+}
+
+TEST_CASE_METHOD(Fixture, "A body that is broken off breaks the connection", "[server][http]") {
+  auto client = connect();
+  client.send("GET", "/wait", "");
+  wait_for_waiting(1);
+  const auto body = std::make_shared<BodyStream>();
+  body->write("half");
+  body->break_off();
+  waiting[0].send({.headers = {}, .body = {}, .stream = body});
+  CHECK(client.receive_until("half\r\n").ends_with("4\r\nhalf\r\n"));
+  CHECK(client.receive_until("\r\n").empty());
+  CHECK(client.is_closed());
+}
+
+TEST_CASE_METHOD(Fixture, "A client of HTTP/1.0 gets a body without chunks", "[server][http]") {
+  auto client = connect();
+  client.send("GET /wait HTTP/1.0\r\n\r\n");
+  wait_for_waiting(1);
+  const auto body = std::make_shared<BodyStream>();
+  waiting[0].send({.headers = {}, .body = {}, .stream = body});
+  body->write("all ");
+  body->write("of it");
+  body->end();
+  const auto answer = client.receive();
+  CHECK(answer.body == "all of it");
+  CHECK_FALSE(answer.headers.contains("transfer-encoding"));
+  CHECK(client.is_closed());
+}
+
+TEST_CASE_METHOD(Fixture, "A stop ends a body that is under way", "[server][http]") {
+  auto client = connect();
+  client.send("GET", "/wait", "");
+  wait_for_waiting(1);
+  const auto body = std::make_shared<BodyStream>();
+  waiting[0].send({.headers = {}, .body = {}, .stream = body});
+  body->write("a");
+  CHECK(client.receive_until("a\r\n").ends_with("1\r\na\r\n"));
+  server->stop(0ms);
+  server.reset();
+  body->write("far too late");
+  CHECK(client.is_closed());
+}
+
 TEST_CASE_METHOD(Fixture, "Responders may outlive the server", "[server][http]") {
   auto client = connect();
   client.send("GET", "/wait", "");

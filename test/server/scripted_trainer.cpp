@@ -231,7 +231,8 @@ ScriptedTrainer::load_snapshot(const fs::path& folder) {
 
 Result<SampleResponse>
 ScriptedTrainer::sample(const std::shared_ptr<const server::Snapshot>& weights,
-                        const SampleRequest& request, std::stop_token stop) {
+                        const SampleRequest& request, std::stop_token stop,
+                        const server::TokenSink& /*sink*/) {
   if (auto begun = begin("sample", stop); !begun)
     return fail(begun.error());
   SampledSequence sequence{.stop_reason = StopReason::stop};

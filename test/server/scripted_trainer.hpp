@@ -54,7 +54,8 @@ public:
   Result<std::shared_ptr<const server::Snapshot>>
   load_snapshot(const std::filesystem::path& folder) override;
   Result<SampleResponse> sample(const std::shared_ptr<const server::Snapshot>& weights,
-                                const SampleRequest& request, std::stop_token stop) override;
+                                const SampleRequest& request, std::stop_token stop,
+                                const server::TokenSink& sink) override;
 
 private:
   friend class ScriptedModel;
