@@ -5,6 +5,7 @@
 #include "cli/limits.hpp"
 #include "cli/report.hpp"
 #include "messages/tinker_path.hpp"
+#include "text/chat_template.hpp"
 
 #include <fmt/format.h>
 
@@ -77,7 +78,7 @@ Result<void> draw(const SampleArguments& arguments, const StopSignals& signals) 
   auto tokenizer = connection->tokenizer(*model);
   if (!tokenizer)
     return fail(tokenizer.error());
-  const auto chat = train::choose_chat_template(arguments.renderer, *model);
+  const auto chat = text::choose_chat_template(arguments.renderer, *model);
   if (!chat)
     return fail(chat.error());
   const auto renderer = train::Renderer{std::move(*tokenizer), *chat};

@@ -19,10 +19,10 @@ Result<void> SftTask::read(const std::filesystem::path& data) {
 }
 
 Result<JobIdentity> SftTask::options(const std::string& base_model) const {
-  const auto chat = train::choose_chat_template(renderer_, base_model);
+  const auto chat = text::choose_chat_template(renderer_, base_model);
   if (!chat)
     return fail(chat.error());
-  if (*chat == train::ChatTemplate::chatml)
+  if (*chat == text::ChatTemplate::chatml)
     return JobIdentity{};
   return JobIdentity{{"--renderer", to_string(*chat)}};
 }
@@ -32,7 +32,7 @@ Result<PreparedTask> SftTask::prepare(const TrainTarget& target) {
   auto tokenizer = target.connection.tokenizer(model);
   if (!tokenizer)
     return fail(std::move(tokenizer.error()));
-  const auto chat = train::choose_chat_template(renderer_, model);
+  const auto chat = text::choose_chat_template(renderer_, model);
   if (!chat)
     return fail(chat.error());
   auto examples = train::render_all(train::Renderer{std::move(*tokenizer), *chat}, rows_, data_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "messages/error.hpp"
+#include "text/chat_template.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -20,17 +21,8 @@ struct PromptCompletion {
   friend bool operator==(const PromptCompletion&, const PromptCompletion&) = default;
 };
 
-/// One turn of a conversation.
-struct ChatMessage {
-  /// "system", "user" or "assistant".
-  std::string role;
-
-  std::string content;
-
-  friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
-};
-
-using Conversation = std::vector<ChatMessage>;
+using text::ChatMessage;
+using text::Conversation;
 
 /// One example as it stands in a data file.
 struct DataRow {

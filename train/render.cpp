@@ -18,7 +18,11 @@ public:
 
   void text(std::string_view text, float weight) {
     for (const auto token : tokenizer_.encode(text, true))
-      push(token, weight, static_cast<std::int32_t>(tokenizer_.token_bytes(token).size()));
+      plain(token, weight);
+  }
+
+  void plain(Token token, float weight) {
+    push(token, weight, static_cast<std::int32_t>(tokenizer_.token_bytes(token).size()));
   }
 
   void special(Token token, float weight) {
@@ -27,7 +31,7 @@ public:
 
   /// A token that starts texts, where the vocabulary has one for that and nothing else.
   void begin() {
-    if (const auto bos = tokenizer_.bos(); bos && bos != tokenizer_.eos())
+    if (const auto bos = text::beginning_of_text(tokenizer_))
       special(*bos, 0);
   }
 
@@ -64,24 +68,18 @@ private:
   std::vector<std::int32_t> bytes_;
 };
 
-/// Cuts the pieces of a conversation into tokens.
+/// Adds a conversation.
 Result<void> add_chat(const text::Tokenizer& tokenizer, ChatTemplate chat, Strip& strip,
-                      const std::vector<ChatPiece>& pieces) {
-  if (chat == ChatTemplate::chatml) // the others say themselves how they begin
-    strip.begin();
-  for (const auto& piece : pieces) {
-    const auto token = piece.special ? tokenizer.id_of(piece.text) : std::nullopt;
-    if (token)
-      strip.special(*token, piece.weight);
-    else if (piece.special && piece.text.starts_with("<|"))
-      return fail(
-          Errc::invalid_argument,
-          fmt::format("chat messages need the token {}, which this model's tokenizer lacks; "
-                      "give \"prompt\" and \"completion\"",
-                      piece.text));
-    else // tags of thoughts are text where they are no tokens
-      strip.text(piece.text, piece.weight);
-  }
+                      const std::vector<text::ChatPiece>& pieces) {
+  const auto tokens = chat_tokens(tokenizer, chat, pieces);
+  if (!tokens)
+    return fail(tokens.error().code,
+                tokens.error().message + "; give \"prompt\" and \"completion\"");
+  for (const auto& token : *tokens)
+    if (token.special)
+      strip.special(token.id, token.weight);
+    else
+      strip.plain(token.id, token.weight);
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "messages/datum.hpp"
+#include "text/chat_template.hpp"
 #include "text/tokenizer.hpp"
 
 #include <cstddef>
@@ -9,10 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "train/chat_template.hpp"
 #include "train/data_row.hpp"
 
 namespace tinkaf::train {
+
+using text::ChatTemplate;
+using text::TrainOn;
 
 /// A row as the service takes it.
 struct Example {

@@ -151,7 +151,8 @@ Result<std::vector<std::int32_t>> tokens_of(const BaseModel& base, const ModelIn
                                             const std::string& field) {
   auto tokens = to_ints(input);
   if (!tokens)
-    return fail(Errc::invalid_argument, fmt::format("{}: {}", field, tokens.error().message));
+    return fail(Errc::invalid_argument,
+                fmt::format("{}: {}; this model reads text only", field, tokens.error().message));
   if (tokens->empty())
     return fail(Errc::invalid_argument, fmt::format("{}: is empty", field));
   for (std::size_t i = 0; i < tokens->size(); ++i) {

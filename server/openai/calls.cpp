@@ -328,7 +328,8 @@ void chat_completions(ServiceCore& core, const HttpCall& call, const Responder& 
   auto sampler = find_model(core, request->wishes.model);
   if (!sampler)
     return responder.send(error_reply(sampler.error()));
-  auto prompt = chat_prompt(*(*sampler)->trainer->tokenizer(), request->messages);
+  const auto& trainer = *(*sampler)->trainer;
+  auto prompt = chat_prompt(*trainer.tokenizer(), trainer.name(), request->messages);
   if (!prompt)
     return responder.send(error_reply(prompt.error()));
   const auto job = std::make_shared<Job>(Job{.responder = responder,

@@ -3,18 +3,16 @@
 
 #include "messages/error.hpp"
 #include "messages/sampling.hpp"
+#include "text/chat_template.hpp"
 #include "text/tokenizer.hpp"
 
-#include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace tinkaf::server::openai {
 
-struct ChatMessage {
-  std::string role;
-  std::string content;
-};
+using text::ChatMessage;
+using text::Conversation;
 
 /// A conversation as a model reads it.
 struct ChatPrompt {
@@ -25,13 +23,12 @@ struct ChatPrompt {
   std::vector<Token> ends;
 };
 
-/// Writes a conversation in the form that belongs to the tokens of a vocabulary: `<|im_start|>` and
-/// `<|im_end|>` (ChatML, the form of the shipped model and of Qwen), or `<|start_header_id|>`,
-/// `<|end_header_id|>` and `<|eot_id|>` (Llama 3). What stands in a message never becomes one of
-/// these tokens.
-/// @returns `Errc::invalid_argument` if the vocabulary has the tokens of neither
+/// Writes a conversation in the form that belongs to the tokens of a vocabulary
+/// (`text::chat_template_of`). What stands in a message never becomes one of these tokens.
+/// @param model name of the base
+/// @returns `Errc::invalid_argument` if the vocabulary has no such tokens
 [[nodiscard]] Result<ChatPrompt> chat_prompt(const text::Tokenizer& tokenizer,
-                                             std::span<const ChatMessage> messages);
+                                             std::string_view model, const Conversation& messages);
 
 /// A text with the token that begins texts, where the vocabulary has one for that and nothing else.
 [[nodiscard]] std::vector<Token> text_prompt(const text::Tokenizer& tokenizer,

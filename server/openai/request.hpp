@@ -51,7 +51,7 @@ struct ChatRequest {
   Wishes wishes;
 
   /// At least one.
-  std::vector<ChatMessage> messages;
+  Conversation messages;
 };
 
 /// @returns `Errc::invalid_argument` naming field and value; also for parameters that OpenAI's

@@ -128,9 +128,10 @@ TEST_CASE_METHOD(Fixture, "A loss that is not there, and a setting that is none,
                          R"({"dtype":"int64","shape":[1],"data":[2]}}}],)"
                        + loss + "}}");
   };
-  CHECK(ask(1, R"("loss_fn":"gspo")")
-        == "forward_backward request: `forward_backward_input.loss_fn` must be one of "
-           "cross_entropy, importance_sampling, ppo, cispo, dro, got gspo");
+  CHECK(
+      ask(1, R"("loss_fn":"gspo")")
+      == "forward_backward request: `forward_backward_input.loss_fn` is wrong: loss_fn is `gspo`, "
+         "but must be one of cross_entropy, importance_sampling, ppo, cispo, dro");
   CHECK(ask(2, R"("loss_fn":"ppo","loss_fn_config":{"clip":0.2})")
         == "loss_fn_config.clip: unknown; ppo takes clip_low_threshold, clip_high_threshold");
   CHECK(ask(3, R"("loss_fn":"dro","loss_fn_config":{"beta":-1})")
@@ -141,26 +142,28 @@ TEST_CASE_METHOD(Fixture, "A loss that is not there, and a setting that is none,
 
 TEST_CASE_METHOD(Fixture, "Numbers that are none are refused with tensor and place",
                  "[server][pitfalls]") {
-  for (const float bad :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    auto datum = long_datum(4);
-    datum.loss_fn_inputs["weights"] = TensorData::of(std::vector<float>{1.0F, 1.0F, 77.0F, 1.0F});
-    // The client's own checks would not let it out.
-    auto body = binary(request(1, {datum}));
-    const auto bytes = [](float x) {
-      return std::string{reinterpret_cast<const char*>(&x), sizeof x};
-    };
-    body = replaced(body, bytes(77.0F), bytes(bad));
+  const auto bytes = [](float x) {
+    return std::string{reinterpret_cast<const char*>(&x), sizeof x};
+  };
+  auto datum = long_datum(4);
+  datum.loss_fn_inputs["weights"] = TensorData::of(std::vector<float>{1.0F, 1.0F, 77.0F, 1.0F});
+  std::int64_t number = 0;
+  for (const auto& [bad, name] : {std::pair{std::numeric_limits<float>::quiet_NaN(), "nan"},
+                                  std::pair{std::numeric_limits<float>::infinity(), "inf"}}) {
+    // Clients check before they write, so that it is put in here.
+    const auto body = replaced(binary(request(++number, {datum})), bytes(77.0F), bytes(bad));
     CHECK(ClockFixture::refusal(send(body), 400)
-          == "NonFiniteInTensor: data[0].loss_fn_inputs.weights[2]");
+          == "data[0].loss_fn_inputs.weights[2] is " + std::string{name}
+                 + ", but must be finite (NonFiniteInTensor)");
   }
-  const auto json = wire::to_json(request(2, {long_datum(1)})).value();
   for (const auto* word : {"null", "NaN", "1e999", "\"1\""}) {
     INFO(word);
+    const auto json = wire::to_json(request(++number, {long_datum(1)})).value();
     const auto answer
         = api->post("forward_backward",
                     replaced(json, R"("data":[1.0])", R"("data":[)" + std::string{word} + "]"));
     CHECK(answer.status == 400);
+    CHECK(answer.body.find(R"("category":"user")") != std::string::npos);
   }
 }
 
@@ -206,7 +209,7 @@ TEST_CASE_METHOD(Fixture, "Images are refused by a model that reads text", "[ser
       = R"({"chunks":[{"type":"image","data":"iVBORw==","format":"png","expected_tokens":4}]})";
   CHECK(
       refused("asample", R"({"base_model":"small","prompt":)" + image + R"(,"sampling_params":{}})")
-      == "prompt: chunk 0 is an image, but the model reads text only");
+      == "prompt: chunks[0] is not text, so it has no token ids; this model reads text only");
   CHECK(refused("forward_backward",
                 R"({"model_id":")" + model_id
                     + R"(","seq_id":1,"forward_backward_input":{"loss_fn":"cross_entropy","data":)"
@@ -214,7 +217,8 @@ TEST_CASE_METHOD(Fixture, "Images are refused by a model that reads text", "[ser
                     + image
                     + R"(,"loss_fn_inputs":{"target_tokens":{"dtype":"int64","data":[1],"shape":)"
                       R"([1]}}}]}})")
-        == "data[0].model_input: chunk 0 is an image, but the model reads text only");
+        == "data[0].model_input: chunks[0] is not text, so it has no token ids; this model reads "
+           "text only");
 }
 
 TEST_CASE_METHOD(Fixture, "A field that is missing or of a wrong type is named with its call",
@@ -222,7 +226,8 @@ TEST_CASE_METHOD(Fixture, "A field that is missing or of a wrong type is named w
   CHECK(refused("retrieve_future", "{}") == "retrieve_future request: `request_id` is missing");
   CHECK(refused("retrieve_future", R"({"request_id":7})")
         == "retrieve_future request: `request_id` must be a string, got 7");
-  CHECK(refused("session_heartbeat", "[]") == "session_heartbeat request: must be an object");
+  CHECK(refused("session_heartbeat", "[]")
+        == "session_heartbeat request: the body must be an object, got an array");
   CHECK(refused("weights_info", R"({"tinker_path":null})")
         == "weights_info request: `tinker_path` is missing");
   CHECK(refused("optim_step", R"({"model_id":"x","adam_params":[]})")

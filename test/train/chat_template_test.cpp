@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/chat_template.hpp"
+#include "text/chat_template.hpp"
 
 #include "test/catch.hpp"
 #include "text/bpe_trainer.hpp"
@@ -9,7 +9,7 @@
 #include "train/render.hpp"
 
 using namespace tinkaf;
-using namespace tinkaf::train;
+using namespace tinkaf::text;
 
 // The expected texts are what the templates in the published tokenizer configurations of the models
 // make of these conversations, worked out by hand.
@@ -40,7 +40,7 @@ const Conversation long_chat{{"user", "1+1?"},
 
 } // namespace
 
-TEST_CASE("Llama 3 has heads of three tokens and trims texts", "[train][chat_template]") {
+TEST_CASE("Llama 3 has heads of three tokens and trims texts", "[text][chat_template]") {
   const auto pieces = chat_pieces(
       ChatTemplate::llama3, {{"system", " Be brief.\n"}, {"user", "Hi"}, {"assistant", "Hello "}});
   CHECK(text_of(pieces)
@@ -53,7 +53,7 @@ TEST_CASE("Llama 3 has heads of three tokens and trims texts", "[train][chat_tem
            "<|start_header_id|>assistant<|end_header_id|>\n\n");
 }
 
-TEST_CASE("Qwen3 thinks in its last answer, also nothing", "[train][chat_template]") {
+TEST_CASE("Qwen3 thinks in its last answer, also nothing", "[text][chat_template]") {
   const auto pieces = chat_pieces(ChatTemplate::qwen3, short_chat);
   CHECK(text_of(pieces)
         == "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
@@ -63,7 +63,7 @@ TEST_CASE("Qwen3 thinks in its last answer, also nothing", "[train][chat_templat
         == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
 
-TEST_CASE("Qwen3 forgets what it thought before the last question", "[train][chat_template]") {
+TEST_CASE("Qwen3 forgets what it thought before the last question", "[text][chat_template]") {
   const auto pieces = chat_pieces(ChatTemplate::qwen3, long_chat);
   CHECK(text_of(pieces)
         == "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n2<|im_end|>\n"
@@ -72,8 +72,7 @@ TEST_CASE("Qwen3 forgets what it thought before the last question", "[train][cha
   CHECK(learned_of(pieces) == "2<|im_end|><think>\nadd again\n</think>\n\n4<|im_end|>");
 }
 
-TEST_CASE("Thoughts of Qwen3 are framed alike however they were written",
-          "[train][chat_template]") {
+TEST_CASE("Thoughts of Qwen3 are framed alike however they were written", "[text][chat_template]") {
   for (const auto* answer : {"<think>why</think>because", "<think>\nwhy\n</think>\n\n\nbecause",
                              "why\n</think>\nbecause"})
     CHECK(text_of(chat_pieces(ChatTemplate::qwen3, {{"user", "?"}, {"assistant", answer}}))
@@ -82,7 +81,7 @@ TEST_CASE("Thoughts of Qwen3 are framed alike however they were written",
 }
 
 TEST_CASE("Answers of Qwen3 without a question, or behind another answer, keep their form",
-          "[train][chat_template]") {
+          "[text][chat_template]") {
   CHECK(text_of(chat_pieces(ChatTemplate::qwen3, {{"assistant", "Hello"}}))
         == "<|im_start|>assistant\nHello<|im_end|>\n");
   CHECK(
@@ -93,7 +92,7 @@ TEST_CASE("Answers of Qwen3 without a question, or behind another answer, keep t
 }
 
 TEST_CASE("Qwen3 that is told not to think finds the empty thought in its prompt",
-          "[train][chat_template]") {
+          "[text][chat_template]") {
   const auto chat = ChatTemplate::qwen3_disable_thinking;
   CHECK(text_of(prompt_pieces(chat, {{"user", "Hi"}}))
         == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
@@ -103,7 +102,7 @@ TEST_CASE("Qwen3 that is told not to think finds the empty thought in its prompt
 }
 
 TEST_CASE("Qwen3 that never thinks is plain chatml, as is the shipped model",
-          "[train][chat_template]") {
+          "[text][chat_template]") {
   const std::string expected
       = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
         "<|im_start|>assistant\nHello<|im_end|>\n";
@@ -111,12 +110,12 @@ TEST_CASE("Qwen3 that never thinks is plain chatml, as is the shipped model",
   CHECK(text_of(chat_pieces(ChatTemplate::chatml, short_chat)) == expected);
 }
 
-TEST_CASE("Of several answers the last alone can be learned", "[train][chat_template]") {
+TEST_CASE("Of several answers the last alone can be learned", "[text][chat_template]") {
   CHECK(learned_of(chat_pieces(ChatTemplate::qwen3, long_chat, TrainOn::last_assistant_message))
         == "<think>\nadd again\n</think>\n\n4<|im_end|>");
 }
 
-TEST_CASE("A prompt is the beginning of what is learned from", "[train][chat_template]") {
+TEST_CASE("A prompt is the beginning of what is learned from", "[text][chat_template]") {
   for (const auto chat : {ChatTemplate::chatml, ChatTemplate::llama3, ChatTemplate::qwen3,
                           ChatTemplate::qwen3_disable_thinking, ChatTemplate::qwen3_instruct}) {
     INFO(to_string(chat));
@@ -128,7 +127,7 @@ TEST_CASE("A prompt is the beginning of what is learned from", "[train][chat_tem
   CHECK(parse_chat_template("qwen4").error().message.find("\"qwen4\"") != std::string::npos);
 }
 
-TEST_CASE("Models have the format of their family", "[train][chat_template]") {
+TEST_CASE("Models have the format of their family", "[text][chat_template]") {
   CHECK(recommended_chat_template("meta-llama/Llama-3.1-8B-Instruct") == ChatTemplate::llama3);
   CHECK(recommended_chat_template("Qwen/Qwen3-8B") == ChatTemplate::qwen3);
   CHECK(recommended_chat_template("Qwen/Qwen3-4B-Instruct-2507") == ChatTemplate::qwen3_instruct);
@@ -151,7 +150,7 @@ TEST_CASE("A renderer cuts a conversation of any format into tokens", "[train][r
   const auto tokenizer = text::Tokenizer::parse(*json, "t").value();
   for (const auto chat : {ChatTemplate::llama3, ChatTemplate::qwen3}) {
     INFO(to_string(chat));
-    const auto renderer = Renderer{tokenizer, chat};
+    const auto renderer = train::Renderer{tokenizer, chat};
     const auto example = renderer.render({1, short_chat});
     REQUIRE(example);
     const auto inputs = to_ints(example->datum.model_input).value();
@@ -172,4 +171,26 @@ TEST_CASE("A renderer cuts a conversation of any format into tokens", "[train][r
     CHECK(std::equal(prompt->begin(), prompt->end(), inputs.begin()));
     CHECK(renderer.stop_tokens().back() == tokenizer.id_of(end_of_message(chat)));
   }
+}
+
+TEST_CASE("The tokens of a vocabulary tell the format of its model", "[text][chat_template]") {
+  const auto format = [](std::vector<std::string> tokens, std::string_view model) {
+    auto options = BpeOptions{};
+    options.special_tokens = std::move(tokens);
+    options.vocab_size = options.special_tokens.size() + 256;
+    return chat_template_of(Tokenizer::parse(train_bpe({}, options).value(), "test").value(),
+                            model);
+  };
+  const std::vector<std::string> plain{"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
+  auto thinking = plain;
+  thinking.insert(thinking.end(), {"<think>", "</think>"});
+  CHECK(format(plain, "tinkaf/tiny") == ChatTemplate::chatml);
+  CHECK(format(plain, "Qwen/Qwen3-8B") == ChatTemplate::chatml); // whatever it is called
+  CHECK(format(thinking, "mine") == ChatTemplate::qwen3);
+  CHECK(format(thinking, "Qwen/Qwen3-4B-Instruct-2507") == ChatTemplate::qwen3_instruct);
+  CHECK(format({"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"},
+               "mine")
+        == ChatTemplate::llama3);
+  CHECK(format({"<|endoftext|>"}, "mine").error().message
+        == "the vocabulary of this model has no tokens that tell messages apart");
 }

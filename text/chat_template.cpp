@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/chat_template.hpp"
+#include "text/chat_template.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <utility>
 
-namespace tinkaf::train {
+namespace tinkaf::text {
 
 namespace {
 
@@ -211,6 +211,21 @@ Result<ChatTemplate> choose_chat_template(std::string_view name, std::string_vie
   return recommended_chat_template(model).value_or(ChatTemplate::chatml);
 }
 
+Result<ChatTemplate> chat_template_of(const Tokenizer& tokenizer, std::string_view model) {
+  const auto knows
+      = [&tokenizer](std::string_view token) { return tokenizer.id_of(token).has_value(); };
+  if (knows("<|im_start|>") && knows("<|im_end|>")) {
+    if (!knows(think_start) || !knows(think_end))
+      return ChatTemplate::chatml;
+    const auto family = recommended_chat_template(model);
+    return family == ChatTemplate::qwen3_instruct ? *family : ChatTemplate::qwen3;
+  }
+  if (knows("<|start_header_id|>") && knows("<|end_header_id|>") && knows("<|eot_id|>"))
+    return ChatTemplate::llama3;
+  return fail(Errc::invalid_argument,
+              "the vocabulary of this model has no tokens that tell messages apart");
+}
+
 std::string_view end_of_message(ChatTemplate chat) noexcept {
   return chat == ChatTemplate::llama3 ? "<|eot_id|>" : "<|im_end|>";
 }
@@ -234,4 +249,30 @@ std::vector<ChatPiece> prompt_pieces(ChatTemplate chat, const Conversation& conv
   return pieces;
 }
 
-} // namespace tinkaf::train
+std::optional<std::int32_t> beginning_of_text(const Tokenizer& tokenizer) noexcept {
+  const auto bos = tokenizer.bos();
+  return bos == tokenizer.eos() ? std::nullopt : bos;
+}
+
+Result<std::vector<ChatToken>> chat_tokens(const Tokenizer& tokenizer, ChatTemplate chat,
+                                           const std::vector<ChatPiece>& pieces) {
+  std::vector<ChatToken> out;
+  if (chat == ChatTemplate::chatml) // the others say themselves how they begin
+    if (const auto bos = beginning_of_text(tokenizer))
+      out.push_back({*bos, 0.0F, true});
+  for (const auto& piece : pieces) {
+    const auto token = piece.special ? tokenizer.id_of(piece.text) : std::nullopt;
+    if (token)
+      out.push_back({*token, piece.weight, true});
+    else if (piece.special && piece.text.starts_with("<|"))
+      return fail(Errc::invalid_argument,
+                  fmt::format("chat messages need the token {}, which this model's tokenizer lacks",
+                              piece.text));
+    else // tags of thoughts are text where they are no tokens
+      for (const auto id : tokenizer.encode(piece.text, true))
+        out.push_back({id, piece.weight, false});
+  }
+  return out;
+}
+
+} // namespace tinkaf::text

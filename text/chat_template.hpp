@@ -2,17 +2,29 @@
 #pragma once
 
 #include "messages/error.hpp"
+#include "text/tokenizer.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "train/data_row.hpp"
+// How conversations become text, model by model, and text becomes tokens.
 
-// How conversations become text, model by model; no tokens in sight.
+namespace tinkaf::text {
 
-namespace tinkaf::train {
+/// One turn of a conversation.
+struct ChatMessage {
+  /// "system", "user" or "assistant".
+  std::string role;
+
+  std::string content;
+
+  friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
+};
+
+using Conversation = std::vector<ChatMessage>;
 
 /// The chat format of a family of models, by the name that is stored as `renderer_name`.
 enum class ChatTemplate : std::uint8_t {
@@ -50,6 +62,12 @@ enum class ChatTemplate : std::uint8_t {
 [[nodiscard]] Result<ChatTemplate> choose_chat_template(std::string_view name,
                                                         std::string_view model);
 
+/// The format that belongs to the tokens of a vocabulary.
+/// @param model name, which tells those apart whose vocabularies are alike
+/// @returns `Errc::invalid_argument` if it has no tokens that tell messages apart
+[[nodiscard]] Result<ChatTemplate> chat_template_of(const Tokenizer& tokenizer,
+                                                    std::string_view model);
+
 /// Which answers are learned.
 enum class TrainOn : std::uint8_t { all_assistant_messages, last_assistant_message };
 
@@ -76,7 +94,27 @@ chat_pieces(ChatTemplate chat, const Conversation& conversation,
 [[nodiscard]] std::vector<ChatPiece> prompt_pieces(ChatTemplate chat,
                                                    const Conversation& conversation);
 
+/// A token of a conversation.
+struct ChatToken {
+  std::int32_t id = 0;
+
+  /// That of its piece.
+  float weight = 0.0F;
+
+  /// One that no text becomes.
+  bool special = false;
+};
+
+/// Cuts the pieces of a conversation into tokens. What stands in a message never becomes a special
+/// one.
+/// @returns `Errc::invalid_argument` if the vocabulary lacks a token that is needed
+[[nodiscard]] Result<std::vector<ChatToken>>
+chat_tokens(const Tokenizer& tokenizer, ChatTemplate chat, const std::vector<ChatPiece>& pieces);
+
+/// The token that begins texts, where the vocabulary has one for that and nothing else.
+[[nodiscard]] std::optional<std::int32_t> beginning_of_text(const Tokenizer& tokenizer) noexcept;
+
 /// The name of the token that ends a message.
 [[nodiscard]] std::string_view end_of_message(ChatTemplate chat) noexcept;
 
-} // namespace tinkaf::train
+} // namespace tinkaf::text
