@@ -154,8 +154,9 @@ TEST_CASE_METHOD(RecipeFixture, "What a step is made of is noted before it is tr
 TEST_CASE_METHOD(RecipeFixture, "Steps that teach nothing are told, and leave the model as it is",
                  "[train][recipes]") {
   settings.save_every = 2;
+  settings.submit_ahead = 2;
   const auto job = rl([](const auto&, std::string_view) { return 0.25; });
-  // The first of them is settled, the second and the checkpoint behind it are not.
+  // The first is settled; the second, the checkpoint and the step behind it are noted.
   CHECK_THROWS_AS(run(job, "run", 0), Crash);
   REQUIRE(run(job, "run"));
   CHECK(notices.find("step 7: all answers to a prompt are equally good") != std::string::npos);
@@ -187,7 +188,9 @@ TEST_CASE_METHOD(RecipeFixture, "Noted samples are used in the place of others",
   const auto noted = temp.path() / "run" / "samples.jsonl";
   std::filesystem::create_directory(temp.path() / "other");
   std::filesystem::copy(noted, temp.path() / "other" / "samples.jsonl");
-  policy.draw.seed = 6; // would draw others
+  policy.draw.seed = 6;
+  REQUIRE(run(rl(), "fresh"));
+  CHECK(metrics("fresh") != metrics("run"));
   REQUIRE(run(rl(), "other"));
   CHECK(metrics("other") == metrics("run"));
 }
