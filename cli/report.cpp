@@ -11,6 +11,7 @@ namespace tinkaf::cli {
 namespace {
 
 /// "asample: the service answered 400: prompt: is empty" as "the service refused: prompt is empty".
+/// What stands before the name of the call stays.
 std::string in_plain_words(std::string_view message) {
   constexpr std::string_view mark = ": the service answered ";
   const auto at = message.find(mark);
@@ -26,7 +27,10 @@ std::string in_plain_words(std::string_view message) {
       line.erase(field, 1);
       break;
     }
-  return "the service refused: " + line;
+  const auto call = message.rfind(": ", at - 1);
+  const auto before = call == std::string_view::npos || at == 0 ? std::string_view{}
+                                                                : message.substr(0, call + 2);
+  return std::string{before} + "the service refused: " + line;
 }
 
 } // namespace

@@ -23,6 +23,8 @@ TEST_CASE("What the service refused is told without the names of calls", "[cli][
   CHECK(line("create_model: the service answered 404: base_model: `x` is not served")
         == "the service refused: base_model: `x` is not served");
   CHECK(line("asample: the service answered 500: odd") == "the service refused: odd");
+  CHECK(line("--from: weights_info: the service answered 404: path: is gone")
+        == "--from: the service refused: path is gone");
   CHECK(line("rows.jsonl:3: field \"prompt\" is missing")
         == "rows.jsonl:3: field \"prompt\" is missing");
 }

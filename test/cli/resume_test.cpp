@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/cli/cli_fixture.hpp"
-
-#include <signal.h>
+#include "test/cli/resume_fixture.hpp"
 
 using namespace tinkaf::test;
 
@@ -9,45 +7,18 @@ namespace {
 
 constexpr int steps = 12;
 
-struct ResumeFixture : CliFixture {
+struct SftFixture : ResumeFixture {
   /// The metrics of a run that nothing happens to.
-  std::string untroubled() {
-    const auto done = run(local(train("untroubled", steps), "another"));
-    INFO(done.err);
-    REQUIRE(done.code == 0);
+  [[nodiscard]] std::string untroubled() const {
+    (void)finish(local(train("untroubled", steps), "another"));
     return metrics("untroubled");
-  }
-
-  [[nodiscard]] std::string metrics(const std::string& run_name) const {
-    return read_text(folder.path() / run_name / "metrics.jsonl");
-  }
-
-  /// Starts a command again and again and kills it when it has shown a step more, until it ends.
-  /// @returns how often it was killed
-  int kill_at_every_step(const std::vector<std::string>& arguments,
-                         const std::map<std::string, std::string>& environment = {}) {
-    for (int kills = 0;; ++kills) {
-      REQUIRE(kills <= 2 * steps);
-      auto process = Process{start(arguments, environment)};
-      auto line = process.read_line();
-      while (!line.empty() && line.find(" steps  loss") == std::string::npos)
-        line = process.read_line();
-      if (line.find(std::to_string(steps) + "/") == 0 || line.empty()) {
-        const auto done = process.wait();
-        INFO(done.err);
-        CHECK(done.code == 0);
-        return kills;
-      }
-      process.send(SIGKILL);
-      CHECK(process.wait().code == 128 + SIGKILL);
-    }
   }
 };
 
 } // namespace
 
 TEST_CASE_METHOD(
-    ResumeFixture,
+    SftFixture,
     "A run that is killed at every step, the next one under way, goes on in its session",
     "[cli][end-to-end][resume]") {
   const auto wanted = untroubled();
@@ -56,7 +27,7 @@ TEST_CASE_METHOD(
                                                               {"TINKER_API_KEY", "tml-test"}};
   auto arguments = train("run", steps);
   arguments.insert(arguments.end(), {"--tokenizer", "model/tokenizer.json"});
-  CHECK(kill_at_every_step(arguments, environment) >= steps / 2);
+  CHECK(kill_at_every_step(arguments, steps, environment) >= steps / 2);
   CHECK(metrics("run") == wanted);
   // All its checkpoints are of one model: no other was ever made.
   const auto listed = run({"run", "list", "-f", "json"}, environment);
@@ -67,16 +38,16 @@ TEST_CASE_METHOD(
   CHECK(listed.out.find("\"training_run_id\"", first + 1) == std::string::npos);
 }
 
-TEST_CASE_METHOD(ResumeFixture, "A run that is killed together with its server goes on",
+TEST_CASE_METHOD(SftFixture, "A run that is killed together with its server goes on",
                  "[cli][end-to-end][resume]") {
   const auto wanted = untroubled();
   auto arguments = local(train("run", steps));
   arguments.insert(arguments.end(), {"--save-every", "1"});
-  CHECK(kill_at_every_step(arguments) >= 1);
+  CHECK(kill_at_every_step(arguments, steps) >= 1);
   CHECK(metrics("run") == wanted);
 }
 
-TEST_CASE_METHOD(ResumeFixture, "A run that was stopped with ^C goes on with the same command",
+TEST_CASE_METHOD(SftFixture, "A run that was stopped with ^C goes on with the same command",
                  "[cli][end-to-end][resume]") {
   const auto wanted = untroubled();
   {
@@ -94,7 +65,7 @@ TEST_CASE_METHOD(ResumeFixture, "A run that was stopped with ^C goes on with the
   CHECK(metrics("run") == wanted);
 }
 
-TEST_CASE_METHOD(ResumeFixture, "A run at its end is not run again", "[cli][end-to-end][resume]") {
+TEST_CASE_METHOD(SftFixture, "A run at its end is not run again", "[cli][end-to-end][resume]") {
   const auto wanted = untroubled();
   const auto checkpoints = read_text(folder.path() / "untroubled" / "checkpoints.jsonl");
   const auto again = run(local(train("untroubled", steps), "another"));
@@ -103,7 +74,7 @@ TEST_CASE_METHOD(ResumeFixture, "A run at its end is not run again", "[cli][end-
   CHECK(read_text(folder.path() / "untroubled" / "checkpoints.jsonl") == checkpoints);
 }
 
-TEST_CASE_METHOD(ResumeFixture,
+TEST_CASE_METHOD(SftFixture,
                  "A run at its end is told to be, without a service; one of another job is refused",
                  "[cli][end-to-end][resume]") {
   const auto wanted = untroubled();
@@ -126,7 +97,7 @@ TEST_CASE_METHOD(ResumeFixture,
   check_one_line(run(other_model, nobody), "but other is asked for");
 }
 
-TEST_CASE_METHOD(ResumeFixture, "A run's folder is for one job and one process", "[cli][resume]") {
+TEST_CASE_METHOD(SftFixture, "A run's folder is for one job and one process", "[cli][resume]") {
   auto process = Process{start(local(train("run", 1'000'000)))};
   REQUIRE(process.read_line().find("1/") != std::string::npos);
   check_one_line(run(local(train("run", 1'000'000), "another")), "is in use by another process");
