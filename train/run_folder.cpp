@@ -11,6 +11,7 @@
 
 #include "train/json_writer.hpp"
 #include "train/row_reader.hpp"
+#include "train/step_samples.hpp"
 
 namespace tinkaf::train {
 
@@ -202,6 +203,10 @@ Result<void> RunFolder::write_config(const std::string& json) {
 }
 
 Result<void> RunFolder::begin(const JobAttempt& attempt) {
+  // Samples for the oldest step that is not settled are of settled weights; those behind it may be
+  // of weights that came of an operation which failed.
+  if (auto forgotten = forget_samples(folder_, headlines_.size() + 1); !forgotten)
+    return forgotten;
   if (auto begun = journal_->begin(attempt); !begun)
     return begun;
   made_.clear();

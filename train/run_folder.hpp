@@ -78,7 +78,8 @@ public:
     return journal_;
   }
 
-  /// The run goes on with another model, see `JobJournal::begin`; rows beyond its first step go.
+  /// The run goes on with another model, see `JobJournal::begin`; rows beyond its first step go,
+  /// and samples beyond the first step that is not settled.
   [[nodiscard]] Result<void> begin(const JobAttempt& attempt);
 
   /// Notes a step's results, which settle its operations.

@@ -20,6 +20,8 @@ namespace {
 using Json = rapidjson::Value;
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
+constexpr auto file_name = "samples.jsonl";
+
 /// Numbers stay text: by way of a double, a float may become its neighbour.
 constexpr auto parse_flags = rapidjson::kParseNumbersAsStringsFlag;
 
@@ -135,11 +137,28 @@ std::optional<std::size_t> step_of(std::string_view line) {
 
 } // namespace
 
+Result<void> forget_samples(const std::filesystem::path& folder, std::size_t from) {
+  const auto path = folder / file_name;
+  auto stream = std::ifstream{path, std::ios::binary};
+  auto kept = std::string{};
+  auto drops = false;
+  for (auto line = std::string{}; std::getline(stream, line);) {
+    const auto step = step_of(line);
+    if ((step && *step >= from) || stream.eof()) // or one that a crash left unfinished
+      drops = true;
+    else
+      kept += line + '\n';
+  }
+  if (stream.bad())
+    return fail(Errc::io_error, fmt::format("cannot read {}", path.string()));
+  return drops ? write_file(path, kept) : Result<void>{};
+}
+
 SampleFile::SampleFile(std::filesystem::path path, LineFile file)
     : path_(std::move(path)), file_(std::move(file)) {}
 
 Result<SampleFile> SampleFile::open(const std::filesystem::path& folder) {
-  const auto path = folder / "samples.jsonl";
+  const auto path = folder / file_name;
   auto file = LineFile::open(path);
   if (!file)
     return fail(std::move(file.error()));

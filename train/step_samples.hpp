@@ -67,4 +67,9 @@ private:
   std::int64_t size_ = 0;
 };
 
+/// Drops the samples of a run from a step on; does nothing where there are none. The run has no
+/// `SampleFile` open.
+/// @returns `Errc::io_error` naming the file
+[[nodiscard]] Result<void> forget_samples(const std::filesystem::path& folder, std::size_t from);
+
 } // namespace tinkaf::train

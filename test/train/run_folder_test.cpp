@@ -4,6 +4,8 @@
 #include "test/catch.hpp"
 #include "test/train/temp_folder.hpp"
 
+#include "train/step_samples.hpp"
+
 using namespace tinkaf;
 using namespace tinkaf::train;
 
@@ -115,6 +117,24 @@ TEST_CASE("Rows beyond the checkpoint that a run goes back to are dropped", "[tr
   CHECK(folder->headlines() == std::vector<double>{1.5});
   CHECK(test::read_text(temp.path() / "metrics.jsonl") == to_json(row(0)) + "\n");
   CHECK(folder->checkpoints().size() == 1);
+}
+
+TEST_CASE("Samples for steps behind one that is not settled are not gone on from",
+          "[train][run_folder]") {
+  const auto temp = test::TempFolder{};
+  auto folder = RunFolder::open(temp.path(), identity);
+  REQUIRE(folder->settle(row(0), 2));
+  {
+    auto samples = SampleFile::open(temp.path());
+    for (const std::size_t step : {0, 1, 2})
+      REQUIRE(samples->add({.step = step, .answers = {}, .scores = {}}));
+  }
+  // Step 1 was under way, and it may be that it has failed; those for step 2 are of what it left.
+  REQUIRE(folder->begin({{"session-2", 0, 0}, {}, 0, {}}));
+  const auto samples = SampleFile::open(temp.path());
+  CHECK(samples->has(0));
+  CHECK(samples->has(1));
+  CHECK_FALSE(samples->has(2));
 }
 
 TEST_CASE("A folder that another run works on is refused", "[train][run_folder]") {

@@ -78,3 +78,26 @@ TEST_CASE("A log-probability that is not finite is not noted", "[train]") {
   CHECK_FALSE(file->add(samples));
   CHECK_FALSE(file->has(2));
 }
+
+TEST_CASE("Samples are forgotten from a step on, and drawn and noted anew", "[train]") {
+  const auto folder = test::TempFolder{};
+  REQUIRE(forget_samples(folder.path(), 0));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  {
+    auto file = SampleFile::open(folder.path());
+    for (const std::size_t step : {0, 1, 2})
+      REQUIRE(file->add(samples_of(step)));
+  }
+  const auto whole = test::read_text(folder.path() / "samples.jsonl");
+  REQUIRE(forget_samples(folder.path(), 3));
+  CHECK(test::read_text(folder.path() / "samples.jsonl") == whole);
+  test::write_text(folder.path() / "samples.jsonl", whole + R"({"step":0,"ans)");
+  REQUIRE(forget_samples(folder.path(), 1));
+  auto file = SampleFile::open(folder.path());
+  REQUIRE(file);
+  CHECK(*file->find(0) == samples_of(0));
+  CHECK_FALSE(file->has(1));
+  CHECK_FALSE(file->has(2));
+  REQUIRE(file->add(samples_of(1)));
+  CHECK(*file->find(1) == samples_of(1));
+}
