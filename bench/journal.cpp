@@ -70,6 +70,31 @@ Result<void> single_calls(const fs::path& folder) {
   return failed;
 }
 
+/// What it costs to check a journal that has grown long.
+Result<void> long_journal(const fs::path& folder) {
+  constexpr std::size_t count = 20'000;
+  const auto file = folder / "long.sqlite";
+  {
+    auto journal = JobJournal::open(file, {});
+    if (!journal)
+      return fail(journal.error());
+    if (auto begun = (*journal)->begin({{"session", 1, 0}, "model", 0, {}}); !begun)
+      return begun;
+    for (std::size_t step = 0; step < count; ++step)
+      if (auto done = (*journal)->settle(JobStep{.step = step, .row = std::string(300, 'x')}, 0);
+          !done)
+        return done;
+  }
+  auto failed = Result<void>{};
+  const auto opened = seconds_per_call([&] {
+    if (const auto journal = JobJournal::open(file, {}); !journal)
+      failed = fail(journal.error());
+  });
+  fmt::print("  {:8.2f} ms  to open a journal of {} steps, all of which is checked\n", opened * 1e3,
+             count);
+  return failed;
+}
+
 /// The training loop's pace: a step is submitted before the result of the one before is awaited.
 /// @param journal null for none
 /// @returns seconds
@@ -166,7 +191,7 @@ Result<void> whole_run(const fs::path& folder) {
 void journal() {
   const auto folder = Folder{};
   fmt::print("the journal of a job, on the disk of {}\n", folder.path().string());
-  for (auto* part : {single_calls, whole_run})
+  for (auto* part : {single_calls, long_journal, whole_run})
     if (auto done = part(folder.path()); !done)
       fmt::print("  failed: {}\n", to_string(done.error()));
 }
