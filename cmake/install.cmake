@@ -33,7 +33,13 @@ tinkaf_public_headers(public_headers
   losses/regularizers.hpp
   messages/interfaces.hpp
   server/server.hpp
-  train/sft_job.hpp)
+  text/tokenizer.hpp
+  train/lr_plan.hpp
+  train/model_rates.hpp
+  train/recipe_job.hpp
+  train/recipe_runs.hpp
+  train/sft_job.hpp
+  train/start_point.hpp)
 
 set(targets ${tinkaf_libraries})
 list(TRANSFORM targets PREPEND tinkaf_)

@@ -47,6 +47,17 @@ Result<ExampleService> ExampleService::start(const ServerLimits& limits) {
   return service;
 }
 
+Result<text::Tokenizer> ExampleService::tokenizer() const {
+  if (server_)
+    return text::Tokenizer::load(folder_ / "model" / "tokenizer.json");
+  const auto file = environment("TINKAF_EXAMPLE_TOKENIZER");
+  if (file.empty())
+    return fail(Errc::invalid_argument,
+                "TINKER_BASE_URL is set: name the tokenizer.json of the model in "
+                "TINKAF_EXAMPLE_TOKENIZER");
+  return text::Tokenizer::load(file);
+}
+
 ExampleService::~ExampleService() {
   server_.reset();
   std::error_code ignored;

@@ -4,6 +4,7 @@
 #include "api/client_options.hpp"
 #include "messages/error.hpp"
 #include "server/server.hpp"
+#include "text/tokenizer.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -22,6 +23,10 @@ public:
   ~ExampleService();
   ExampleService(ExampleService&&) = default;
   ExampleService& operator=(ExampleService&&) = default;
+
+  /// That of the model: the file that TINKAF_EXAMPLE_TOKENIZER names, where TINKER_BASE_URL names
+  /// the service.
+  [[nodiscard]] Result<text::Tokenizer> tokenizer() const;
 
   /// A fresh folder for what an example writes.
   [[nodiscard]] const std::filesystem::path& folder() const noexcept {

@@ -4,6 +4,7 @@
 #include "text/tokenizer.hpp"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "train/distill.hpp"
@@ -15,6 +16,12 @@
 // A run of each recipe, for `recipe_job` or `run_durable`. Data are at least one row, and shared.
 
 namespace tinkaf::train {
+
+/// Rows as runs share them.
+template <class Row>
+[[nodiscard]] std::shared_ptr<const std::vector<Row>> share(std::vector<Row> rows) {
+  return std::make_shared<const std::vector<Row>>(std::move(rows));
+}
 
 /// Supervised fine-tuning, see `SftRecipe`.
 [[nodiscard]] DurableRun sft_run(JobModelSettings model, RunSettings settings,

@@ -64,16 +64,16 @@ struct RecipeFixture {
   }
 
   [[nodiscard]] train::DurableRun rl(train::RewardFn judge = reward) {
-    return train::rl_run(model(), settings, share(prompts), *tokenizer, {policy, std::move(judge)},
-                         sink());
+    return train::rl_run(model(), settings, train::share(prompts), *tokenizer,
+                         {policy, std::move(judge)}, sink());
   }
 
   [[nodiscard]] train::DurableRun dpo() const {
-    return train::dpo_run(model(), settings, share(preferences), {"tiny", 0.1});
+    return train::dpo_run(model(), settings, train::share(preferences), {"tiny", 0.1});
   }
 
   [[nodiscard]] train::DurableRun distill(const std::string& teacher) {
-    return train::distill_run(model(), settings, share(prompts), {policy, teacher}, sink());
+    return train::distill_run(model(), settings, train::share(prompts), {policy, teacher}, sink());
   }
 
   /// Weights to sample from that have been trained on something.
@@ -125,11 +125,6 @@ struct RecipeFixture {
     const auto last = text.rfind('\n', text.size() - 2) + 1;
     return {*train::read_number(text.substr(0, text.find('\n')), column),
             *train::read_number(text.substr(last, text.size() - last - 1), column)};
-  }
-
-  template <class T>
-  static std::shared_ptr<const std::vector<T>> share(const std::vector<T>& rows) {
-    return std::make_shared<const std::vector<T>>(rows);
   }
 
   LocalService local;
