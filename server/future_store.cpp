@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::chrono::seconds sweep_interval{1};
 
+/// Between tries to write what could not be written.
+constexpr std::chrono::milliseconds write_interval{100};
+
 HttpReply encoded(const FuturePoll& poll, const std::string& request_id,
                   const std::string& accept) {
   auto body = wire::write_future(poll, request_id, accept);
@@ -93,6 +96,10 @@ QueueView FutureStore::view(const std::string& request_id, TimePoint now) const 
     log = future.log;
     out.total = pending_;
     out.waited = now - future.opened;
+    if (!future.unwritten.empty()) {
+      out.state = QueueState::paused_capacity;
+      out.reason = future.unwritten;
+    }
     if (const auto line = lines_.find(log.get()); line != lines_.end())
       out.depth = static_cast<std::size_t>(
           std::distance(line->second.begin(), line->second.lower_bound(future.place)));
@@ -154,8 +161,8 @@ void FutureStore::finish(const std::string& request_id, Result<FutureValue> resu
   if (result)
     outcome->poll = std::move(*result);
   else
-    outcome->poll = FutureFailed{.error = std::move(result.error().message),
-                                 .category = result.error().category};
+    outcome->poll
+        = FutureFailed{.error = result.error().message, .category = result.error().category};
   const auto pending = [&]() -> Future* { // with the mutex
     const auto it = futures_.find(request_id);
     return it == futures_.end() || it->second.outcome || it->second.expired ? nullptr : &it->second;
@@ -171,7 +178,14 @@ void FutureStore::finish(const std::string& request_id, Result<FutureValue> resu
     type = future->type;
   }
   if (log)
-    write(request_id, type, *log, *outcome, std::move(counts));
+    if (auto written = write(request_id, type, *log, *outcome, counts); !written && !result) {
+      const std::lock_guard lock{mutex_};
+      if (auto* future = pending()) {
+        future->unwritten = "what came of it cannot be written down: " + written.error().message;
+        unwritten_.push_back({request_id, std::move(result.error()), std::move(counts)});
+      }
+      return;
+    }
   std::vector<std::shared_ptr<Poll>> polls;
   {
     const std::lock_guard lock{mutex_};
@@ -189,17 +203,17 @@ void FutureStore::finish(const std::string& request_id, Result<FutureValue> resu
     deliver(outcome, *poll, now);
 }
 
-void FutureStore::write(const std::string& request_id, RequestType type, RecordLog& log,
-                        Outcome& outcome, std::optional<RunCounts> counts) const {
+Result<void> FutureStore::write(const std::string& request_id, RequestType type, RecordLog& log,
+                                Outcome& outcome, std::optional<RunCounts> counts) const {
   const auto reply = encode(outcome, {.request_id = request_id, .accept = stored_as(type)});
-  (void)append(log, RecordKind::done,
-               OutcomeNote{.request_id = request_id,
-                           .type = type,
-                           .time = wall_now(),
-                           .failed = std::holds_alternative<FutureFailed>(outcome.poll),
-                           .content_type = reply.content_type,
-                           .counts = std::move(counts)},
-               *reply.body);
+  return append(log, RecordKind::done,
+                OutcomeNote{.request_id = request_id,
+                            .type = type,
+                            .time = wall_now(),
+                            .failed = std::holds_alternative<FutureFailed>(outcome.poll),
+                            .content_type = reply.content_type,
+                            .counts = std::move(counts)},
+                *reply.body);
 }
 
 Timestamp FutureStore::wall_now() const {
@@ -286,14 +300,21 @@ void FutureStore::expire(Future& future, TimePoint now) {
 
 void FutureStore::tick(TimePoint now) {
   std::vector<std::shared_ptr<Poll>> over;
+  std::vector<Unwritten> unwritten;
   {
     const std::lock_guard lock{mutex_};
+    if (now - rewritten_ >= write_interval) {
+      rewritten_ = now;
+      unwritten = std::exchange(unwritten_, {});
+    }
     for (; !held_.empty() && held_.front().first <= now; held_.pop_front())
       if (!std::exchange(held_.front().second->answered, true))
         over.push_back(std::move(held_.front().second));
     if (now - swept_ >= sweep_interval)
       sweep(now);
   }
+  for (auto& failure : unwritten)
+    finish(failure.request_id, fail(std::move(failure.error)), now, std::move(failure.counts));
   for (const auto& poll : over)
     poll->responder.send(
         HttpReply::json(200, write_queue_view(view(poll->request_id, now), poll->request_id, now)));

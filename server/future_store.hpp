@@ -30,7 +30,8 @@ namespace tinkaf::server {
 /// argument.
 ///
 /// What becomes of a request is written to its log, if it has one, before anybody is told. Where
-/// that fails, the result is told all the same: a server that starts on the log computes it again.
+/// that fails, a result is told all the same: a server that starts on the log computes it again. A
+/// failure may not come again, so it is told once it is written.
 class FutureStore {
 public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -64,7 +65,8 @@ public:
   void poll(const std::string& request_id, bool metadata_allowed, const std::string& accept,
             const Responder& responder, TimePoint now);
 
-  /// Answers polls that have waited long enough and forgets what is past its retention.
+  /// Answers polls that have waited long enough, forgets what is past its retention, and writes
+  /// failures for which there was no room.
   void tick(TimePoint now);
 
   /// Answers all polls, also later ones of what is pending, with 503: a later server will know.
@@ -112,6 +114,7 @@ private:
     std::optional<TimePoint> delivered;
     std::size_t bytes = 0;
     bool expired = false;
+    std::string unwritten; // why its failure could not be written
     std::vector<std::shared_ptr<Poll>> polls;
   };
 
@@ -119,13 +122,20 @@ private:
   void deliver(const std::shared_ptr<Outcome>& outcome, const Poll& poll, TimePoint now);
   void note_delivery(const std::string& request_id, std::size_t bytes, TimePoint now);
   void expire(Future& future, TimePoint now);
-  void write(const std::string& request_id, RequestType type, RecordLog& log, Outcome& outcome,
-             std::optional<RunCounts> counts) const;
+  [[nodiscard]] Result<void> write(const std::string& request_id, RequestType type, RecordLog& log,
+                                   Outcome& outcome, std::optional<RunCounts> counts) const;
   void join_line(Future& future);
   void leave_line(Future& future);
   [[nodiscard]] QueueView view(const std::string& request_id, TimePoint now) const;
   [[nodiscard]] Timestamp wall_now() const;
   void sweep(TimePoint now);
+
+  /// A failure that is to be written.
+  struct Unwritten {
+    std::string request_id;
+    Error error;
+    std::optional<RunCounts> counts;
+  };
 
   const ServerLimits limits_;
   const std::function<Timestamp()> wall_;
@@ -141,6 +151,9 @@ private:
 
   // Polls in the order in which their time is over, answered ones too.
   std::deque<std::pair<TimePoint, std::shared_ptr<Poll>>> held_;
+
+  std::vector<Unwritten> unwritten_;
+  TimePoint rewritten_;
 
   std::deque<std::string> delivered_; // oldest first, expired ones too
   std::size_t delivered_bytes_ = 0;

@@ -2,6 +2,7 @@
 #include "server/future_store.hpp"
 
 #include "test/catch.hpp"
+#include "test/train/temp_folder.hpp"
 
 #include <memory>
 #include <string>
@@ -144,4 +145,38 @@ TEST_CASE_METHOD(Fixture, "Who asks a server that stops is told to ask again",
   CHECK((*answer)->status == 503);
   CHECK(text(*answer) == R"({"category":"server","detail":"stopping"})");
   CHECK((*poll(id))->status == 503);
+}
+
+TEST_CASE("A failure for which there is no room is told once it is written, a result at once",
+          "[server][futures]") {
+  const auto folder = test::TempFolder{};
+  auto full = true;
+  const auto log = std::make_shared<RecordLog>(folder.path() / "log", [&] { return full; });
+  auto store = FutureStore{ServerLimits{.poll_hold = 1s}};
+  auto now = FutureStore::TimePoint{1h};
+  const auto poll = [&](const std::string& id) {
+    auto answer = std::make_shared<std::optional<HttpReply>>();
+    store.poll(id, false, "application/json",
+               Responder{[answer](HttpReply reply) { *answer = std::move(reply); }}, now);
+    return answer;
+  };
+  const auto result = store.open(RequestType::create_model, log);
+  store.finish(result, FutureValue{CreateModelResponse{"m"}}, now);
+  CHECK(text(*poll(result)).find("\"model_id\":\"m\"") != std::string::npos);
+
+  const auto id = store.open(RequestType::save_weights, log);
+  store.finish(id, fail(Errc::io_error, "no room"), now);
+  CHECK(store.state(id) == FutureStore::State::pending);
+  const auto early = poll(id);
+  store.tick(now += 2s);
+  CHECK(text(*early).find("try_again") != std::string::npos);
+  CHECK(text(*early).find("what came of it cannot be written down: ") != std::string::npos);
+  CHECK(text(*early).find("No space left on device") != std::string::npos);
+  const auto late = poll(id);
+  full = false;
+  store.tick(now += 500ms);
+  CHECK(text(*late).find("\"error\":\"no room\"") != std::string::npos);
+  CHECK(std::filesystem::file_size(folder.path() / "log") > 0);
+  store.tick(now += 2s); // once is enough
+  CHECK(store.state(id) == FutureStore::State::kept);
 }
