@@ -126,6 +126,18 @@ std::size_t OperationWatch::contradictory() const {
                                                 [](const auto& x) { return x.second.size() > 1; }));
 }
 
+std::string OperationWatch::contradiction() const {
+  const auto lock = std::lock_guard{mutex_};
+  for (const auto& [id, answers] : results_)
+    if (answers.size() > 1) {
+      auto text = id;
+      for (const auto& answer : answers)
+        text += fmt::format(": {:.200}", answer);
+      return text;
+    }
+  return {};
+}
+
 std::size_t OperationWatch::failed() const {
   const auto lock = std::lock_guard{mutex_};
   return static_cast<std::size_t>(

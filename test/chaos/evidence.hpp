@@ -50,6 +50,9 @@ public:
   /// Operations and samples that have been told of in two ways.
   [[nodiscard]] std::size_t contradictory() const;
 
+  /// One of them, with the beginnings of what was told; empty if there is none.
+  [[nodiscard]] std::string contradiction() const;
+
   /// Operations and samples that were told to have failed as asked.
   [[nodiscard]] std::size_t failed() const;
 

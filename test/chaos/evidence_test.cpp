@@ -68,6 +68,7 @@ TEST_CASE("A result that is told in two ways counts, one that is not there yet d
   CHECK(watch.failed() == 1);
   poll(R"({"path":"b"})");
   CHECK(watch.contradictory() == 1);
+  CHECK(watch.contradiction().find(": ") != std::string::npos);
 }
 
 TEST_CASE("A run is judged by its metrics and its final checkpoint", "[chaos]") {

@@ -237,7 +237,8 @@ TrialResult Trials::run(const Schedule& schedule) {
     result.reason = fmt::format("{} operations were accepted twice", watch.doubled());
   } else if (watch.contradictory() > 0) {
     result.verdict = Verdict::doubled;
-    result.reason = fmt::format("{} operations have two results", watch.contradictory());
+    result.reason = fmt::format("{} operations have two results, {}", watch.contradictory(),
+                                watch.contradiction());
   }
   const auto told = failures_told(run.string() + ".log");
   if (told > result.failures)
