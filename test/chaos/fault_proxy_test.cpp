@@ -8,7 +8,9 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
+#include <vector>
 
 #include <unistd.h>
 
@@ -25,7 +27,10 @@ FaultPlan always(FaultKind kind, std::uint64_t last = 1) {
 /// A client, a proxy and a server that answers "one", "two", "three".
 struct Fixture {
   explicit Fixture(FaultPlan plan)
-      : proxy{std::move(plan), [this](const Exchange& x) { exchanges.push_back(x); }} {
+      : proxy{std::move(plan), [this](const Exchange& x) {
+                const auto lock = std::lock_guard{mutex};
+                seen.push_back(x);
+              }} {
     for (const auto* text : {"one", "two", "three"})
       server.add({.body = text});
     proxy.set_server(server.port());
@@ -35,8 +40,14 @@ struct Fixture {
     return HttpClient{proxy.port()}.call("POST", "/x", body);
   }
 
+  std::vector<Exchange> exchanges() {
+    const auto lock = std::lock_guard{mutex};
+    return seen;
+  }
+
   ScriptedPeer server{{}};
-  std::vector<Exchange> exchanges;
+  std::mutex mutex;
+  std::vector<Exchange> seen;
   FaultProxy proxy;
 };
 
@@ -73,12 +84,13 @@ TEST_CASE("Without faults a proxy passes on requests and answers and tells of bo
   REQUIRE(seen.size() == 2);
   CHECK(seen[0].body == "first");
   CHECK(seen[1].target == "/y");
-  REQUIRE(fixture.exchanges.size() == 2);
-  CHECK(fixture.exchanges[0].target == "POST /x");
-  CHECK(fixture.exchanges[0].body == "first");
-  CHECK(fixture.exchanges[1].request == 1);
-  CHECK(fixture.exchanges[1].status == 200);
-  CHECK(fixture.exchanges[1].answer == "two");
+  const auto exchanges = fixture.exchanges();
+  REQUIRE(exchanges.size() == 2);
+  CHECK(exchanges[0].target == "POST /x");
+  CHECK(exchanges[0].body == "first");
+  CHECK(exchanges[1].request == 1);
+  CHECK(exchanges[1].status == 200);
+  CHECK(exchanges[1].answer == "two");
   CHECK(fixture.proxy.requests() == 2);
   CHECK(fixture.proxy.faults().empty());
 }
@@ -100,8 +112,9 @@ TEST_CASE("A request whose answer is lost has arrived", "[chaos]") {
   CHECK((!answer || answer->body != "one"));
   ::close(client);
   CHECK(fixture.server.requests().size() == 1);
-  REQUIRE(fixture.exchanges.size() == 1);
-  CHECK(fixture.exchanges[0].answer == "one");
+  const auto exchanges = fixture.exchanges();
+  REQUIRE(exchanges.size() == 1);
+  CHECK(exchanges[0].answer == "one");
   CHECK(fixture.call().body == "two");
 }
 
