@@ -20,18 +20,26 @@ cp -r "$here/consumer" "$work/consumer"
   >"$work/consumer/every_header.cpp"
 grep -q 'client/service.hpp' "$work/consumer/every_header.cpp"
 
+step "every header that the documents include"
+documents=("$prefix"/share/doc/tinkaf/README.md "$prefix"/share/doc/tinkaf/docs/*.md)
+grep -ohE '"[a-z_]+/[a-z_]+\.hpp"' "${documents[@]}" | tr -d '"' | sort -u | while read -r header; do
+  [[ -e "$prefix/include/tinkaf/$header" ]] || { echo "not installed: $header"; exit 1; }
+done
+
 step "a project that finds the CMake package"
 cmake -S "$work/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" >"$work/configure.log"
 cmake --build "$work/build"
 "$work/build/consumer" "$prefix/share/tinkaf/models/tiny" "$work/state-1" | tee "$work/first"
 grep -q '^loss [0-9.]*$' "$work/first"
+grep -q '^tinkaf::train_client, tinkaf::actors: finished$' "$work/first"
 
 step "a program built with pkg-config"
 pc="$(dirname "$(find "$prefix" -name tinkaf.pc)")"
 read -ra words <<<"$flags $(PKG_CONFIG_PATH="$pc" pkg-config --cflags tinkaf)"
 read -ra libraries <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --libs tinkaf)"
-"$compiler" "${words[@]}" "$work/consumer/consumer.cpp" -o "$work/with-pkg-config" "${libraries[@]}"
+"$compiler" "${words[@]}" "$work/consumer/consumer.cpp" "$work/consumer/every_target.cpp" \
+  -o "$work/with-pkg-config" "${libraries[@]}"
 "$work/with-pkg-config" "$prefix/share/tinkaf/models/tiny" "$work/state-2" >"$work/second"
 diff "$work/first" "$work/second"
 

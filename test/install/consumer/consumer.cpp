@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains one step on a server in the same process; arguments: folder of the model, folder for
-// state.
+// Trains one step on a server in the same process, and uses all else that was installed; arguments:
+// folder of the model, folder for state.
 
 #include "client/service.hpp"
 #include "server/server.hpp"
 
 #include <iostream>
+
+#include "every_target.hpp"
 
 namespace {
 
@@ -50,4 +52,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::cout << "loss " << *loss << '\n';
+  auto used = use_every_target(options, argv[1], std::string{argv[2]} + "-run");
+  if (!used)
+    std::cerr << to_string(used.error()) << '\n';
+  return used ? 0 : 1;
 }
