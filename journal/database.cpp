@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include <sqlite3.h>
 
 namespace tinkaf::journal {
@@ -137,9 +139,12 @@ tl::unexpected<Error> Database::failure() const {
   case SQLITE_CORRUPT:
     return fail(Errc::io_error, fmt::format("the journal {} is damaged: {}", file_.string(),
                                             sqlite3_errmsg(database_.get())));
-  default:
-    return fail(Errc::io_error, fmt::format("cannot use the journal {}: {}", file_.string(),
-                                            sqlite3_errstr(status)));
+  default: {
+    const auto reason = database_ == nullptr ? 0 : sqlite3_system_errno(database_.get());
+    return fail(Errc::io_error, fmt::format("cannot use the journal {}: {}{}{}", file_.string(),
+                                            sqlite3_errstr(status), reason == 0 ? "" : ": ",
+                                            reason == 0 ? "" : std::strerror(reason)));
+  }
   }
 }
 

@@ -119,8 +119,8 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
                                   std::string headline) {
   const auto whole = folder.has_filename() ? folder : folder.parent_path();
   const auto journal_file = whole / journal_name;
-  auto failed = std::error_code{};
-  const auto is_new = !fs::exists(journal_file, failed);
+  // A process that was killed while it made the journal leaves an empty file.
+  const auto is_new = !holds_something(journal_file);
   if (is_new)
     for (const auto* name : {metrics_name, checkpoints_name})
       if (holds_something(whole / name))
@@ -130,9 +130,10 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
   auto made = Made{};
   if (auto folders = make_folders(whole, made); !folders)
     return fail(folders.error());
-  if (is_new)
-    made.add(journal_file);
   auto journal = JobJournal::open(journal_file, identity);
+  // It may be another process that has just begun the run.
+  if (is_new && (journal || journal.error().code != Errc::conflict))
+    made.add(journal_file);
   if (!journal)
     return fail(std::move(journal.error()));
   auto metrics = make_file(whole / metrics_name, made);

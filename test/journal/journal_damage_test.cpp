@@ -190,6 +190,7 @@ TEST_CASE("A journal in a missing folder names the file", "[journal]") {
   REQUIRE_FALSE(journal);
   CHECK(journal.error().code == Errc::io_error);
   CHECK(mentions(journal.error(), file.string()));
+  CHECK(mentions(journal.error(), "No such file or directory"));
 }
 
 TEST_CASE("A log that breaks off anywhere leaves a journal of whole entries", "[journal]") {

@@ -5,6 +5,7 @@
 #include "test/train/temp_folder.hpp"
 
 #include "train/step_samples.hpp"
+#include <sqlite3.h>
 
 using namespace tinkaf;
 using namespace tinkaf::train;
@@ -57,6 +58,11 @@ TEST_CASE("Rows of metrics and checkpoints stay", "[train][run_folder]") {
 TEST_CASE("A folder that holds a run without a journal is not written to", "[train][run_folder]") {
   const auto temp = test::TempFolder{};
   test::write_text(temp.path() / "metrics.jsonl", "{}\n");
+  // An empty one is what a process leaves that was killed while it made it.
+  const auto* const journal = GENERATE("no", "an empty");
+  if (journal == std::string{"an empty"})
+    test::write_text(temp.path() / "journal.sqlite", "");
+  CAPTURE(journal);
   const auto folder = RunFolder::open(temp.path(), identity);
   REQUIRE_FALSE(folder);
   CHECK(folder.error().code == Errc::conflict);
@@ -135,6 +141,21 @@ TEST_CASE("Samples for steps behind one that is not settled are not gone on from
   CHECK(samples->has(0));
   CHECK(samples->has(1));
   CHECK_FALSE(samples->has(2));
+}
+
+TEST_CASE("A folder whose journal another run is about to make is refused, and the journal stays",
+          "[train][run_folder]") {
+  const auto temp = test::TempFolder{};
+  const auto file = temp.path() / "journal.sqlite";
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  REQUIRE(std::filesystem::file_size(file) == 0);
+  const auto folder = RunFolder::open(temp.path(), identity);
+  REQUIRE_FALSE(folder);
+  CHECK(folder.error().code == Errc::conflict);
+  CHECK(std::filesystem::exists(file));
+  sqlite3_close(other);
 }
 
 TEST_CASE("A folder that another run works on is refused", "[train][run_folder]") {
