@@ -28,6 +28,7 @@
 #include "bench/folder.hpp"
 #include "bench/peer_process.hpp"
 #include "train/durable_sft.hpp"
+#include <malloc.h>
 #include <sys/types.h>
 
 namespace tinkaf::bench {
@@ -60,6 +61,12 @@ double process_status(const std::string& process, const std::string& name) {
       return value;
     }
   return 0;
+}
+
+/// What is allocated, without what the allocator keeps for later; in MiB.
+double allocated() {
+  const auto info = ::mallinfo2();
+  return static_cast<double>(info.uordblks + info.hblkhd) / (1 << 20);
 }
 
 std::size_t open_descriptors() {
@@ -150,8 +157,8 @@ void print_now(Shared& shared, pid_t server, Clock::time_point begin, std::uint6
   const auto seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
   const auto memory
       = [](const std::string& process) { return process_status(process, "VmRSS") / 1024; };
-  fmt::print("  {:>6.0f}   {:>10}   {:>10.1f}   {:>10.1f}   {:>11}   {:>7.0f}   {:>6}\n", seconds,
-             (shared.steps - steps_before) * step_operations, memory("self"),
+  fmt::print("  {:>6.0f}   {:>10}   {:>10.1f}   {:>9.1f}   {:>10.1f}   {:>11}   {:>7.0f}   {:>6}\n",
+             seconds, (shared.steps - steps_before) * step_operations, memory("self"), allocated(),
              memory(std::to_string(server)), open_descriptors(), process_status("self", "Threads"),
              actors);
   std::fflush(stdout);
@@ -197,7 +204,8 @@ Result<void> run_jobs(std::chrono::seconds time, const fs::path& folder) {
     std::this_thread::sleep_for(std::chrono::milliseconds{100});
 
   fmt::print("  {} of {} jobs have done {} steps\n"
-             "  second   operations   memory/MiB   server/MiB   descriptors   threads   actors\n",
+             "  second   operations   memory/MiB   allocated   server/MiB   descriptors   threads  "
+             " actors\n",
              shared->warm.load(), job_count, warm_up_steps);
   const auto begin = Clock::now();
   const auto steps = shared->steps.load();
