@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 namespace tinkaf::journal {
 
@@ -26,6 +28,14 @@ void digest_of(sqlite3_context* context, int count, sqlite3_value** values) {
       add(text[at]);
   }
   sqlite3_result_int64(context, static_cast<std::int64_t>(digest));
+}
+
+/// Why a file cannot be written, in the system's words; empty if it can. SQLite tells of its last
+/// try only, which was to read.
+std::string reason_why_not(const std::filesystem::path& file) {
+  const auto made = ::access(file.c_str(), F_OK) == 0;
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path{"."};
+  return ::access(made ? file.c_str() : folder.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
 }
 
 } // namespace
@@ -140,10 +150,10 @@ tl::unexpected<Error> Database::failure() const {
     return fail(Errc::io_error, fmt::format("the journal {} is damaged: {}", file_.string(),
                                             sqlite3_errmsg(database_.get())));
   default: {
-    const auto reason = database_ == nullptr ? 0 : sqlite3_system_errno(database_.get());
-    return fail(Errc::io_error, fmt::format("cannot use the journal {}: {}{}{}", file_.string(),
-                                            sqlite3_errstr(status), reason == 0 ? "" : ": ",
-                                            reason == 0 ? "" : std::strerror(reason)));
+    const auto reason = reason_why_not(file_);
+    return fail(Errc::io_error,
+                fmt::format("cannot use the journal {}: {}{}", file_.string(),
+                            sqlite3_errstr(status), reason.empty() ? "" : ": " + reason));
   }
   }
 }

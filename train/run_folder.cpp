@@ -82,6 +82,27 @@ bool holds_something(const fs::path& file) {
   return !failed && size > 0;
 }
 
+/// Refuses a folder with rows of a run of which the journal knows nothing: it is missing, or was
+/// emptied.
+Result<void> check_empty(const fs::path& folder, const JobJournal& journal) {
+  const auto attempt = journal.attempt();
+  if (!attempt)
+    return fail(attempt.error());
+  if (*attempt)
+    return {};
+  const auto steps = journal.steps();
+  if (!steps)
+    return fail(steps.error());
+  if (!steps->empty())
+    return {};
+  for (const auto* name : {metrics_name, checkpoints_name})
+    if (holds_something(folder / name))
+      return fail(Errc::conflict, fmt::format("the folder {} holds a run already ({}), but no "
+                                              "journal to go on from; name another or remove it",
+                                              folder.string(), name));
+  return {};
+}
+
 /// Makes a file hold `text` and nothing else; leaves one alone that does, or that is a device.
 Result<void> replace(LineFile& open, const fs::path& file, const std::string& text) {
   auto failed = std::error_code{};
@@ -119,14 +140,8 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
                                   std::string headline) {
   const auto whole = folder.has_filename() ? folder : folder.parent_path();
   const auto journal_file = whole / journal_name;
-  // A process that was killed while it made the journal leaves an empty file.
-  const auto is_new = !holds_something(journal_file);
-  if (is_new)
-    for (const auto* name : {metrics_name, checkpoints_name})
-      if (holds_something(whole / name))
-        return fail(Errc::conflict, fmt::format("the folder {} holds a run already ({}), but no "
-                                                "journal to go on from; name another or remove it",
-                                                whole.string(), name));
+  auto failed = std::error_code{};
+  const auto is_new = !fs::exists(journal_file, failed);
   auto made = Made{};
   if (auto folders = make_folders(whole, made); !folders)
     return fail(folders.error());
@@ -136,6 +151,8 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
     made.add(journal_file);
   if (!journal)
     return fail(std::move(journal.error()));
+  if (auto empty = check_empty(whole, **journal); !empty)
+    return fail(std::move(empty.error()));
   auto metrics = make_file(whole / metrics_name, made);
   if (!metrics)
     return fail(metrics.error());

@@ -58,16 +58,18 @@ TEST_CASE("Rows of metrics and checkpoints stay", "[train][run_folder]") {
 TEST_CASE("A folder that holds a run without a journal is not written to", "[train][run_folder]") {
   const auto temp = test::TempFolder{};
   test::write_text(temp.path() / "metrics.jsonl", "{}\n");
-  // An empty one is what a process leaves that was killed while it made it.
-  const auto* const journal = GENERATE("no", "an empty");
+  const auto* const journal = GENERATE("no", "an empty", "a new");
   if (journal == std::string{"an empty"})
     test::write_text(temp.path() / "journal.sqlite", "");
+  if (journal == std::string{"a new"})
+    REQUIRE(JobJournal::open(temp.path() / "journal.sqlite", identity));
   CAPTURE(journal);
   const auto folder = RunFolder::open(temp.path(), identity);
   REQUIRE_FALSE(folder);
   CHECK(folder.error().code == Errc::conflict);
   CHECK(folder.error().message.find(temp.path().string()) != std::string::npos);
   CHECK(test::read_text(temp.path() / "metrics.jsonl") == "{}\n");
+  CHECK(std::filesystem::exists(temp.path() / "journal.sqlite") == (journal != std::string{"no"}));
 }
 
 TEST_CASE("A folder that cannot be made is named with the reason", "[train][run_folder]") {
