@@ -222,6 +222,39 @@ TEST_CASE_METHOD(Fixture, "A step that fails at the server ends the schedule beh
   CHECK(score_of(client).size() == 1); // the client goes on
 }
 
+TEST_CASE_METHOD(Fixture, "A first step that fails at the server hands nothing out",
+                 "[engine][end-to-end][errors]") {
+  auto schedule = schedule_of("TTTTT");
+  auto outside = test::datum_of(4);
+  outside.loss_fn_inputs["target_tokens"] = TensorData::of(std::vector<std::int64_t>{1, 2, 3, 999});
+  std::get<TrainOp>(schedule[0]).datums = make_batch({outside});
+  run(schedule);
+  CHECK(results.empty());
+  REQUIRE(failure.has_value());
+  CHECK(failure->op == 0);
+  CHECK(failure->in_flight == 1);
+  CHECK(sent->text() == "bobo");
+}
+
+TEST_CASE_METHOD(Fixture, "A model that goes in the middle ends the schedule behind what was done",
+                 "[engine][end-to-end][errors]") {
+  auto execution = execute(client, schedule_of("TTTTT"));
+  REQUIRE(execution.next()->has_value());
+  REQUIRE(client.unload().get(limit).has_value());
+  auto second = execution.next();
+  REQUIRE(second->has_value());
+  CHECK(std::holds_alternative<TrainDone>(**second));
+  auto third = execution.next();
+  REQUIRE_FALSE(third->has_value());
+  CHECK(third->error().op == 2);
+  CHECK_FALSE(execution.next().has_value());
+  // Nor does another schedule begin.
+  run(schedule_of("TT"));
+  CHECK(results.empty());
+  REQUIRE(failure.has_value());
+  CHECK(failure->op == 0);
+}
+
 TEST_CASE_METHOD(Fixture,
                  "A state of a name that is taken ends the schedule and tells what it saved",
                  "[engine][end-to-end][errors]") {
