@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ struct Checkpoint {
 
   /// Absent if it is kept for ever.
   std::optional<Timestamp> expires_at;
+
+  /// Free text by name that was given when it was saved.
+  std::map<std::string, std::string> user_metadata;
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };

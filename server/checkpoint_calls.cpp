@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/wire/json_describe.hpp"
 #include "api/wire/json_rest.hpp"
 #include "server/calls.hpp"
 #include "server/digest.hpp"
@@ -14,21 +15,46 @@ namespace tinkaf::server::calls {
 
 namespace {
 
+/// What requests of newer clients hold besides.
+struct SaveNotes {
+  UserMetadata user_metadata;
+};
+
+void describe(wire::JsonReader& v, SaveNotes& x) {
+  wire::visit_optional_metadata(v, "user_metadata", x.user_metadata);
+}
+
+void describe(wire::JsonWriter& v, const SaveNotes& x) {
+  wire::visit_optional_metadata(v, "user_metadata", x.user_metadata);
+}
+
+Result<SaveNotes> read_notes(const HttpCall& call, const char* what) {
+  return wire::read_json<SaveNotes>(call.body, what, Errc::invalid_argument);
+}
+
+/// Of a save with notes: another one under the same number may differ in these alone.
+template <class Request>
+std::string digest_of_save(const char* call, const Request& request, const SaveNotes& notes) {
+  return digest_of(call, wire::to_json(request)
+                             + (notes.user_metadata.empty() ? "" : wire::write_json(notes)));
+}
+
 /// A save under a name, which is held from the moment when the operation is accepted.
 Operation save_as(ServiceCore& core, const TinkerPath& path,
                   const std::optional<std::int64_t>& ttl_seconds, bool overwrite,
-                  const FutureValue& result) {
+                  const FutureValue& result, const SaveNotes& notes = {}) {
   auto hold = std::make_shared<CheckpointNames::Hold>();
   return {
-      .compute = [&core, path, ttl_seconds, hold,
-                  result](Model& model, const std::stop_token&) -> Result<FutureValue> {
+      .compute = [&core, path, ttl_seconds, hold, result,
+                  notes](Model& model, const std::stop_token&) -> Result<FutureValue> {
         // Let go before the result is told, so that who has seen it can use the name.
         const auto name = std::move(*hold);
         const bool training = path.kind == CheckpointKind::training;
         const auto now = core.wall_now();
         CheckpointInfo info{.base_model = model.trainer->name(),
                             .lora_config = model.trained->config(),
-                            .created = now};
+                            .created = now,
+                            .user_metadata = notes.user_metadata};
         if (ttl_seconds)
           info.expires = now + std::chrono::seconds{*ttl_seconds};
         auto saved = core.state->put(path, std::move(info), [&](const auto& folder) {
@@ -50,14 +76,14 @@ Operation save_as(ServiceCore& core, const TinkerPath& path,
 }
 
 Result<Operation> checked_save(ServiceCore& core, const SaveWeightsRequest& request,
-                               const std::string& name) {
+                               const std::string& name, const SaveNotes& notes) {
   if (auto good = StateFolder::check_name(name); !good)
     return fail(std::move(good.error()));
   if (auto good = check_ttl(request.ttl_seconds); !good)
     return fail(std::move(good.error()));
   const TinkerPath path{request.model_id, CheckpointKind::training, name};
   return save_as(core, path, request.ttl_seconds, request.overwrite,
-                 SaveWeightsResponse{path.str()});
+                 SaveWeightsResponse{path.str()}, notes);
 }
 
 /// A sampling session over the weights as they are when the operation runs.
@@ -87,7 +113,8 @@ Operation snapshot_as(ServiceCore& core, const Model& owner, std::int64_t number
 }
 
 Result<Operation> checked_save(ServiceCore& core, const SaveWeightsForSamplerRequest& request,
-                               const Model& model, const std::string& digest) {
+                               const Model& model, const std::string& digest,
+                               const SaveNotes& notes) {
   if (auto good = check_ttl(request.ttl_seconds); !good)
     return fail(std::move(good.error()));
   if (request.path) {
@@ -95,7 +122,7 @@ Result<Operation> checked_save(ServiceCore& core, const SaveWeightsForSamplerReq
       return fail(std::move(good.error()));
     const TinkerPath path{request.model_id, CheckpointKind::sampler, *request.path};
     return save_as(core, path, request.ttl_seconds, false,
-                   SaveWeightsForSamplerResponse{.path = path.str()});
+                   SaveWeightsForSamplerResponse{.path = path.str()}, notes);
   }
   if (!request.sampling_session_seq_id || *request.sampling_session_seq_id < 0)
     return fail(Errc::invalid_argument,
@@ -103,6 +130,9 @@ Result<Operation> checked_save(ServiceCore& core, const SaveWeightsForSamplerReq
   if (request.ttl_seconds)
     return fail(Errc::invalid_argument,
                 "ttl_seconds: a save without `path` lives as long as its session; leave it out");
+  if (!notes.user_metadata.empty())
+    return fail(Errc::invalid_argument,
+                "user_metadata: a save without `path` is in no list; leave it out");
   return snapshot_as(core, model, *request.sampling_session_seq_id, digest);
 }
 
@@ -199,15 +229,19 @@ Result<Submission> read_save_weights(const HttpCall& call) {
   const auto request = wire::from_json<SaveWeightsRequest>(call.body);
   if (!request)
     return fail(request.error());
+  const auto notes = read_notes(call, "save_weights request");
+  if (!notes)
+    return fail(notes.error());
   return Submission{.model_id = request->model_id,
                     .seq_id = request->seq_id,
-                    .digest = digest_of("save_weights", wire::to_json(*request)),
+                    .digest = digest_of_save("save_weights", *request, *notes),
                     .type = RequestType::save_weights,
-                    .check = [request = *request](ServiceCore& core, Model& model) {
+                    .check = [request = *request, notes = *notes](ServiceCore& core, Model& model) {
                       return checked_save(core, request,
                                           request.path.value_or(
                                               request.seq_id ? fmt::format("seq{}", *request.seq_id)
-                                                             : core.name_of_save(model)));
+                                                             : core.name_of_save(model)),
+                                          notes);
                     }};
 }
 
@@ -215,14 +249,18 @@ Result<Submission> read_save_weights_for_sampler(const HttpCall& call) {
   const auto request = wire::from_json<SaveWeightsForSamplerRequest>(call.body);
   if (!request)
     return fail(request.error());
-  const auto digest = digest_of("save_weights_for_sampler", wire::to_json(*request));
-  return Submission{.model_id = request->model_id,
-                    .seq_id = request->seq_id,
-                    .digest = digest,
-                    .type = RequestType::save_weights_for_sampler,
-                    .check = [request = *request, digest](ServiceCore& core, Model& model) {
-                      return checked_save(core, request, model, digest);
-                    }};
+  const auto notes = read_notes(call, "save_weights_for_sampler request");
+  if (!notes)
+    return fail(notes.error());
+  const auto digest = digest_of_save("save_weights_for_sampler", *request, *notes);
+  return Submission{
+      .model_id = request->model_id,
+      .seq_id = request->seq_id,
+      .digest = digest,
+      .type = RequestType::save_weights_for_sampler,
+      .check = [request = *request, digest, notes = *notes](ServiceCore& core, Model& model) {
+        return checked_save(core, request, model, digest, notes);
+      }};
 }
 
 Result<Submission> read_save_weights_external(const HttpCall& call) {

@@ -43,8 +43,10 @@ Result<std::string> copy(ServiceCore& core, const ServiceCore::FoundCheckpoint& 
   const auto now = core.wall_now();
   const TinkerPath path{SessionTable::id_of(make_uuid(), SessionTable::Kind::model, 0),
                         from.path.kind, from.path.name};
-  CheckpointInfo info{
-      .base_model = from.info.base_model, .lora_config = from.info.lora_config, .created = now};
+  CheckpointInfo info{.base_model = from.info.base_model,
+                      .lora_config = from.info.lora_config,
+                      .created = now,
+                      .user_metadata = from.info.user_metadata};
   if (request.ttl_seconds)
     info.expires = now + std::chrono::seconds{*request.ttl_seconds};
   auto stored = core.state->put(path, std::move(info), [&](const auto& folder) {

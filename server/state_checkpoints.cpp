@@ -121,6 +121,7 @@ void describe(V& v, wire::Visited<V, CheckpointInfo>& x) {
   wire::visit_time(v, "created", x.created);
   wire::visit_optional_time(v, "expires", x.expires);
   v.defaulted("public", x.is_public);
+  wire::visit_optional_metadata(v, "user_metadata", x.user_metadata);
   v.defaulted("version", x.version);
 }
 

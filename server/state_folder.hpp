@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "messages/session.hpp"
 #include "messages/timestamp.hpp"
 #include "messages/tinker_path.hpp"
 #include "messages/training.hpp"
@@ -31,6 +32,9 @@ struct CheckpointInfo {
   std::optional<Timestamp> expires;
 
   bool is_public = false;
+
+  /// What its client has noted with it.
+  UserMetadata user_metadata;
 
   /// Tells it from others that had or will have its path; made when it is written.
   std::string version;

@@ -14,7 +14,8 @@ namespace tinkaf::server {
           .tinker_path = x.path.str(),
           .size_bytes = x.size_bytes,
           .is_public = x.info.is_public,
-          .expires_at = x.info.expires};
+          .expires_at = x.info.expires,
+          .user_metadata = x.info.user_metadata};
 }
 
 } // namespace tinkaf::server

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/merges.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -76,6 +78,14 @@ const Merges::Rule* Merges::find(std::int32_t left, std::int32_t right) const no
 }
 
 void Merges::apply(std::string_view piece, std::vector<std::int32_t>& out) const {
+  std::string known; // if there are others
+  if (!std::all_of(piece.begin(), piece.end(), [this](char x) { return has_token(x); })) {
+    std::copy_if(piece.begin(), piece.end(), std::back_inserter(known),
+                 [this](char x) { return has_token(x); });
+    piece = known;
+  }
+  if (piece.empty())
+    return;
   if (piece.size() <= short_piece)
     apply_short(piece, out);
   else

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ public:
     std::int32_t rank = 0;
     std::int32_t result = 0;
   };
+
+  /// Stands for a byte that has no token; such bytes are left out of a piece before merging.
+  static constexpr std::int32_t no_token = -1;
 
   /// Token of each single byte.
   std::array<std::int32_t, 256> byte_token{};
@@ -43,6 +47,9 @@ private:
            | static_cast<std::uint32_t>(right);
   }
 
+  [[nodiscard]] bool has_token(char byte) const noexcept {
+    return byte_token[static_cast<unsigned char>(byte)] != no_token;
+  }
   [[nodiscard]] std::size_t slot_of(std::uint64_t pair) const noexcept;
   [[nodiscard]] const Rule* find(std::int32_t left, std::int32_t right) const noexcept;
   void apply_short(std::string_view piece, std::vector<std::int32_t>& out) const;

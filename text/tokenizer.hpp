@@ -20,7 +20,8 @@ namespace tinkaf::text {
 /// `ByteLevel`. Its tokens are those of their `tokenizers` library, without what a post-processor
 /// puts around a text.
 ///
-/// Every string of bytes can be encoded, and decoding gives the same bytes back, or their NFC.
+/// Every string of bytes can be encoded, and decoding gives the same bytes back, or their NFC;
+/// without those bytes that the vocabulary has no token for, which a few lack.
 /// Immutable and cheap to copy; any number of threads may share one.
 class Tokenizer {
 public:

@@ -162,12 +162,9 @@ private:
     }
     if (tables_->ignore_merges)
       tables_->whole = tables_->ids;
-    for (int byte = 0; byte < 256; ++byte) {
-      const auto token = tables_->find(std::string(1, static_cast<char>(byte)));
-      if (!token)
-        return bad("model.vocab", fmt::format("has no token for byte {}", byte));
-      tables_->merges.byte_token[static_cast<std::size_t>(byte)] = *token;
-    }
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      tables_->merges.byte_token[byte]
+          = tables_->find(std::string(1, static_cast<char>(byte))).value_or(Merges::no_token);
     return {};
   }
 

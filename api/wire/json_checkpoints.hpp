@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "api/wire/json_describe.hpp"
 #include "api/wire/json_time.hpp"
 #include "messages/rest_checkpoints.hpp"
 
@@ -58,6 +59,7 @@ void describe(V& v, Visited<V, Checkpoint>& x) {
   v.optional("size_bytes", x.size_bytes);
   v.defaulted("public", x.is_public);
   visit_optional_time(v, "expires_at", x.expires_at);
+  visit_optional_metadata(v, "user_metadata", x.user_metadata);
 }
 
 } // namespace tinkaf::wire

@@ -42,6 +42,11 @@ assert by_path[sampler_path].checkpoint_type == "sampler"
 assert not by_path[state].public and by_path[state].expires_at is None
 now = datetime.datetime.now(datetime.timezone.utc)
 assert 7000 < (by_path[kept].expires_at - now).total_seconds() <= 7200
+if has_release(0, 38):
+    noted = training.save_state("noted", user_metadata={"by": "us"}).result().path
+    listed = rest.list_checkpoints(run_id).result().checkpoints
+    assert {x.tinker_path: x.user_metadata for x in listed}[noted] == {"by": "us"}
+    rest.delete_checkpoint_from_tinker_path(noted).result()
 everything = rest.list_user_checkpoints(limit=3).result()
 assert [x.tinker_path for x in everything.checkpoints[:3]] == [sampler_path, kept, state]
 

@@ -209,6 +209,55 @@ TEST_CASE_METHOD(Fixture, "Sessions are searched by name, project, notes and sta
            "cancelled");
 }
 
+TEST_CASE_METHOD(Fixture, "Notes with a checkpoint are listed with it, also after a restart",
+                 "[server][checkpoints]") {
+  const auto save_with = [&](const std::string& call, const std::string& more) {
+    return api.post(call, R"({"model_id":")" + model + R"(","path":"noted",)" + more + "}");
+  };
+  const auto accepted
+      = check(save_with("save_weights", R"("seq_id":1,"user_metadata":{"a":"b"})"), 200);
+  const auto id = wire::from_json<FutureRef>(accepted).value().request_id;
+  (void)api.result<SaveWeightsResponse>(RequestType::save_weights, id);
+  CHECK(check(save_with("save_weights", R"("seq_id":1,"user_metadata":{"a":"b"})"), 200)
+        == accepted);
+  CHECK(refusal(save_with("save_weights", R"("seq_id":1,"user_metadata":{"a":"c"})"), 409)
+        == "seq_id: 1 was used for another request");
+  (void)api.result<SaveWeightsForSamplerResponse>(
+      RequestType::save_weights_for_sampler,
+      wire::from_json<FutureRef>(
+          check(save_with("save_weights_for_sampler", R"("seq_id":2,"user_metadata":{"for":"us"})"),
+                200))
+          .value()
+          .request_id);
+  (void)save("plain");
+  const auto notes = [&] {
+    std::map<std::string, UserMetadata> out;
+    for (auto& x : read<CheckpointsListResponse>("checkpoints").checkpoints)
+      out[x.checkpoint_id] = std::move(x.user_metadata);
+    return out;
+  };
+  const std::map<std::string, UserMetadata> expected{{"weights/noted", {{"a", "b"}}},
+                                                     {"sampler_weights/noted", {{"for", "us"}}},
+                                                     {"weights/plain", {}}};
+  CHECK(notes() == expected);
+  restart();
+  api = client();
+  CHECK(notes() == expected);
+  CHECK(read<TrainingRun>("training_runs/" + model).last_sampler_checkpoint->user_metadata
+        == UserMetadata{{"for", "us"}});
+
+  // Another save under the name takes them away.
+  (void)save("noted", {}, true);
+  CHECK(notes().at("weights/noted").empty());
+  CHECK(refusal(save_with("save_weights", R"("user_metadata":7)"), 400)
+        == "save_weights request: `user_metadata` must be an object, got 7");
+  CHECK(refusal(api.post("save_weights_for_sampler",
+                         R"({"model_id":")" + model
+                             + R"(","sampling_session_seq_id":0,"user_metadata":{"a":"b"}})"),
+                400)
+        == "user_metadata: a save without `path` is in no list; leave it out");
+}
+
 TEST_CASE_METHOD(Fixture, "Another optimizer than ours is refused by its name",
                  "[server][training][errors]") {
   const auto create = [&](const std::string& optimizer) {

@@ -152,6 +152,26 @@ TEST_CASE("long pieces are merged as short ones are", "[text]") {
   }
 }
 
+TEST_CASE("bytes that a vocabulary lacks are left out, and what was beside them meets", "[text]") {
+  auto json = small_json();
+  const auto at = json.find("\"c\": ");
+  REQUIRE(at != std::string::npos);
+  json.erase(at, json.find(',', at) + 1 - at);
+  const auto lacking = text::Tokenizer::parse(json, "x.json").value();
+  const auto whole = text::Tokenizer::parse(small_json(), "x.json").value();
+  CHECK(lacking.encode("acb") == whole.encode("ab"));
+  CHECK(lacking.encode("ccc").empty());
+  CHECK(lacking.encode("").empty());
+  std::string longer;
+  std::string without;
+  for (int i = 0; i < 100; ++i) {
+    longer += "acb";
+    without += "ab";
+  }
+  CHECK(lacking.encode(longer) == whole.encode(without));
+  CHECK(lacking.decode(lacking.encode("bca")) == "ba");
+}
+
 TEST_CASE("damaged tokenizer files are refused by field", "[text]") {
   CHECK(holds(refusal("{"), "x.json: at byte"));
   CHECK(holds(refusal("{}"), "model.type"));
