@@ -17,13 +17,14 @@ namespace tinkaf::test {
 /// A local server with a model that is small and random, and clients of it.
 class LocalService {
 public:
-  LocalService() {
+  explicit LocalService(ServerLimits limits = {}) {
     REQUIRE(model::write_random_model(folder_ / "model").has_value());
     ServerOptions options;
     options.state_dir = folder_ / "state";
     options.models = {{.name = "tiny", .dir = folder_ / "model"}};
     options.threads = 1;
     options.api_key = "tml-good";
+    options.limits = std::move(limits);
     auto started = Server::start(std::move(options));
     REQUIRE(started.has_value());
     server = std::move(*started);

@@ -3,6 +3,7 @@
 
 #include "test/catch.hpp"
 #include "test/client/local_service.hpp"
+#include "test/server/http_client.hpp"
 #include "test/train/job_examples.hpp"
 #include "test/train/temp_folder.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 struct Crash {};
 
 struct DurableFixture {
-  DurableFixture() {
+  explicit DurableFixture(ServerLimits limits = {}) : local(std::move(limits)) {
     job.model.base_model = "tiny";
     job.model.lora_config = {.rank = 4, .seed = 1};
     job.settings = {.steps = 8, .batch_size = 2, .save_every = 2};
@@ -89,6 +90,26 @@ struct DurableFixture {
         REQUIRE(rest->delete_checkpoint_from_tinker_path(row.state_path).get());
   }
 
+  /// Waits until the service no longer keeps the results that a run has not settled.
+  void wait_until_forgotten(const char* name) {
+    auto folder = RunFolder::open(temp.path() / name, {{"--job", "one"}});
+    REQUIRE(folder);
+    const auto attach = folder->journal()->attach();
+    REQUIRE(attach);
+    REQUIRE_FALSE(attach->open.empty());
+    const auto& request = attach->open.front().front();
+    REQUIRE(request.accepted);
+    auto client = test::HttpClient{local.server->port()};
+    auto status = 200;
+    while (status == 200)
+      status = client
+                   .call("POST", "/api/v1/retrieve_future",
+                         R"({"request_id":")" + request.accepted->request_id + R"("})",
+                         {{"X-API-Key", "tml-good"}, {"Content-Type", "application/json"}})
+                   .status;
+    REQUIRE(status == 410);
+  }
+
   /// Waits until the present run has an operation of that type under way.
   void wait_for_note(RequestType type) const {
     while (true) {
@@ -97,6 +118,17 @@ struct DurableFixture {
       for (const auto& turn : attach->open)
         if (turn.front().type == type)
           return;
+      std::this_thread::yield();
+    }
+  }
+
+  /// Waits until the service has accepted the oldest operation that is not settled.
+  void wait_for_acceptance() const {
+    while (true) {
+      const auto attach = journal->attach();
+      REQUIRE(attach);
+      if (!attach->open.empty() && attach->open.front().front().accepted)
+        return;
       std::this_thread::yield();
     }
   }
@@ -118,6 +150,13 @@ struct DurableFixture {
   std::vector<std::size_t> seen;
   std::mutex mutex;
   std::string notices;
+};
+
+/// With a service that keeps results for a second.
+struct ForgetfulFixture : DurableFixture {
+  ForgetfulFixture()
+      : DurableFixture({.delivered_retention = std::chrono::seconds{1},
+                        .undelivered_retention = std::chrono::seconds{1}}) {}
 };
 
 } // namespace
@@ -147,6 +186,25 @@ TEST_CASE_METHOD(
   session_gone = true;
   REQUIRE(run("run"));
   CHECK(seen == std::vector<std::size_t>{4, 5, 6, 7});
+  CHECK(told("goes back 1 steps"));
+  CHECK(metrics("run") == wanted);
+}
+
+TEST_CASE_METHOD(ForgetfulFixture,
+                 "A job whose results are no longer kept goes back to its newest checkpoint",
+                 "[train][durable]") {
+  const auto wanted = untroubled();
+  CHECK_THROWS_AS(run("run", 4,
+                      [&](const StepRow& row) {
+                        if (row.step == 4)
+                          wait_for_acceptance();
+                      }),
+                  Crash);
+  wait_until_forgotten("run");
+  REQUIRE(run("run"));
+  INFO(notices);
+  CHECK(seen == std::vector<std::size_t>{4, 5, 6, 7});
+  CHECK(told("no longer kept"));
   CHECK(told("goes back 1 steps"));
   CHECK(metrics("run") == wanted);
 }
