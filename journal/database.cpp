@@ -97,7 +97,10 @@ Result<Database> Database::open(const std::filesystem::path& file) {
   sqlite3* opened = nullptr;
   const auto flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
                      | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
-  const auto status = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
+  // SQLite gives another meaning to names that begin with "file:" or are ":memory:".
+  auto ignored = std::error_code{};
+  const auto whole = std::filesystem::absolute(file, ignored);
+  const auto status = sqlite3_open_v2(whole.c_str(), &opened, flags, nullptr);
   auto database = Database{opened, file};
   if (status != SQLITE_OK)
     return database.failure();

@@ -183,6 +183,18 @@ TEST_CASE("A journal with any byte changed is refused, or tells the same", "[jou
   CHECK(same > 0);
 }
 
+TEST_CASE("A journal's name is the name of a file, whatever it looks like", "[journal]") {
+  TempFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  for (const auto* name : {":memory:", "file:a", "file:b?mode=memory"}) {
+    CAPTURE(name);
+    CHECK(JobJournal::open(name, identity));
+    CHECK(std::filesystem::exists(folder.path() / name));
+  }
+  std::filesystem::current_path(before);
+}
+
 TEST_CASE("A journal in a missing folder names the file", "[journal]") {
   TempFolder folder;
   auto file = folder.path() / "missing" / "journal";
