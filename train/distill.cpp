@@ -8,6 +8,13 @@
 
 namespace tinkaf::train {
 
+Result<void> validate(const DistillSettings& settings) {
+  if (settings.teacher.empty())
+    return fail(Errc::invalid_argument,
+                "teacher is empty, but must be a base model or a tinker://… path");
+  return validate(settings.policy.draw);
+}
+
 DistillRecipe::DistillRecipe(const JobModel& model, SampleNotes notes,
                              const std::vector<Prompt>& prompts, DistillSettings settings,
                              NoticeSink notices)

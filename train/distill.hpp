@@ -19,6 +19,9 @@ struct DistillSettings {
   std::string teacher;
 };
 
+/// @returns `Errc::invalid_argument` naming the setting that cannot be
+[[nodiscard]] Result<void> validate(const DistillSettings& settings);
+
 /// On-policy distillation: the teacher gives its log-probability of each token that the model has
 /// drawn, and the token becomes likelier by as much as the teacher's is greater. This descends the
 /// reverse Kullback-Leibler divergence, from the model to the teacher.

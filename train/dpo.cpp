@@ -3,6 +3,9 @@
 
 #include "losses/dpo.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <utility>
 
 #include "train/client_backend.hpp"
@@ -47,6 +50,16 @@ Result<std::vector<Token>> text_of(const Example& example) {
 }
 
 } // namespace
+
+Result<void> validate(const DpoSettings& settings) {
+  if (settings.reference.empty())
+    return fail(Errc::invalid_argument,
+                "reference is empty, but must be a base model or a tinker://… path");
+  if (!std::isfinite(settings.beta) || settings.beta <= 0)
+    return fail(Errc::invalid_argument,
+                fmt::format("beta is {}, but must be above 0", settings.beta));
+  return {};
+}
 
 DpoRecipe::DpoRecipe(const JobModel& model, SampleNotes notes,
                      const std::vector<Preference>& preferences, DpoSettings settings)

@@ -25,6 +25,9 @@ struct DpoSettings {
   double beta = 0.1;
 };
 
+/// @returns `Errc::invalid_argument` naming the setting that cannot be
+[[nodiscard]] Result<void> validate(const DpoSettings& settings);
+
 /// Direct preference optimization, see `losses::dpo`: a custom loss with optim_step right behind
 /// it. Log-probabilities of the reference are asked for while the step before is trained, and
 /// noted. Three turns a step; its headline is `dpo_loss`.

@@ -28,6 +28,21 @@ Result<RunOutcome> run_with(const JobModel& model, const DurableRun& job, RunFol
 
 } // namespace
 
+Result<void> validate(const DurableRun& job) {
+  if (job.rows == 0)
+    return fail(Errc::invalid_argument, "there are no rows, but must be at least 1");
+  if (!job.recipe)
+    return fail(Errc::invalid_argument, "recipe is missing");
+  if (job.model.from.empty() && job.model.base_model.empty())
+    return fail(Errc::invalid_argument, "model.base_model is empty");
+  if (job.model.from.empty())
+    if (auto good = validate(job.model.lora_config); !good)
+      return good;
+  if (auto good = validate(job.settings); !good)
+    return good;
+  return job.checked;
+}
+
 Result<RunOutcome> run_durable(const OpenService& open, const DurableRun& job, RunFolder& folder,
                                const OnStep& on_step, const NoticeSink& notices,
                                const std::stop_token& stop) {
@@ -36,6 +51,8 @@ Result<RunOutcome> run_durable(const OpenService& open, const DurableRun& job, R
     return fail(finished.error());
   if (*finished)
     return outcome_of(folder);
+  if (auto good = validate(job); !good)
+    return fail(std::move(good.error()));
   auto steps = folder.headlines().size();
   for (auto returns = 0;; ++returns) {
     auto model = open_job_model(open, job.model, folder, notices);

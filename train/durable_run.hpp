@@ -29,14 +29,22 @@ struct DurableRun {
 
   /// The column of `metrics.jsonl` that tells best how well the recipe does, see `RunFolder::open`.
   std::string headline = "train_mean_nll";
+
+  /// Whether the settings of the recipe can be.
+  Result<void> checked = {};
 };
+
+/// Looks at all settings of a run.
+/// @returns `Errc::invalid_argument` naming the one that cannot be
+[[nodiscard]] Result<void> validate(const DurableRun& job);
 
 /// Trains as `run_steps` does, from where `folder` says, and to the end: when the service has lost
 /// session, model or results, it goes back to the newest checkpoint by itself. Called again on the
 /// same folder after an error, a stop or a killed process, it goes on; `metrics.jsonl` becomes the
 /// same as without. Blocks; for one thread.
 ///
-/// @returns at once if the run is at its end already; the first error that a checkpoint does not
+/// @returns at once if the run is at its end already; the error of `validate`, before anything is
+///   sent; the first error that a checkpoint does not
 ///   cure, or one that going back has not cured three times without a step done between. After an
 ///   operation that failed at the service, the next call goes back to a checkpoint.
 [[nodiscard]] Result<RunOutcome> run_durable(const OpenService& open, const DurableRun& job,

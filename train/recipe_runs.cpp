@@ -40,6 +40,7 @@ DurableRun sft_run(JobModelSettings model, RunSettings settings,
 
 DurableRun dpo_run(JobModelSettings model, RunSettings settings,
                    std::shared_ptr<const std::vector<Preference>> preferences, DpoSettings dpo) {
+  auto checked = validate(dpo);
   const auto rows = preferences->size();
   return {.model = std::move(model),
           .settings = settings,
@@ -48,12 +49,14 @@ DurableRun dpo_run(JobModelSettings model, RunSettings settings,
             return std::make_unique<DpoRecipe>(given, std::move(notes), *preferences, dpo);
           }),
           .rows = rows,
-          .headline = "dpo_loss"};
+          .headline = "dpo_loss",
+          .checked = std::move(checked)};
 }
 
 DurableRun rl_run(JobModelSettings model, RunSettings settings,
                   std::shared_ptr<const std::vector<Prompt>> prompts, text::Tokenizer tokenizer,
                   RlSettings rl, NoticeSink notices) {
+  auto checked = validate(rl);
   const auto rows = prompts->size();
   return {.model = std::move(model),
           .settings = settings,
@@ -64,12 +67,14 @@ DurableRun rl_run(JobModelSettings model, RunSettings settings,
                                                   tell);
               }),
           .rows = rows,
-          .headline = "reward/total"};
+          .headline = "reward/total",
+          .checked = std::move(checked)};
 }
 
 DurableRun distill_run(JobModelSettings model, RunSettings settings,
                        std::shared_ptr<const std::vector<Prompt>> prompts, DistillSettings distill,
                        NoticeSink notices) {
+  auto checked = validate(distill);
   const auto rows = prompts->size();
   return {
       .model = std::move(model),
@@ -79,7 +84,8 @@ DurableRun distill_run(JobModelSettings model, RunSettings settings,
         return std::make_unique<DistillRecipe>(given, std::move(notes), *prompts, distill, tell);
       }),
       .rows = rows,
-      .headline = "reverse_kl"};
+      .headline = "reverse_kl",
+      .checked = std::move(checked)};
 }
 
 } // namespace tinkaf::train

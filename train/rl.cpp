@@ -46,6 +46,12 @@ std::string text_of(const SampledSequence& sequence, const text::Tokenizer& toke
   return tokenizer.decode(tokens);
 }
 
+Result<void> validate(const RlSettings& settings) {
+  if (!settings.reward)
+    return fail(Errc::invalid_argument, "reward is missing");
+  return validate(settings.policy.draw, 2);
+}
+
 RlRecipe::RlRecipe(const JobModel& model, SampleNotes notes, const std::vector<Prompt>& prompts,
                    text::Tokenizer tokenizer, RlSettings settings, NoticeSink notices)
     : PolicyRecipe(model, std::move(notes), prompts, std::move(settings.policy),

@@ -17,6 +17,9 @@ struct RlSettings {
   RewardFn reward = exact_reward;
 };
 
+/// @returns `Errc::invalid_argument` naming the setting that cannot be
+[[nodiscard]] Result<void> validate(const RlSettings& settings);
+
 /// Group-relative policy gradient: of several answers to a prompt, those better than their mean
 /// become likelier, by as much as they are better. Groups whose answers are equally good are left
 /// out.

@@ -3,6 +3,8 @@
 
 #include "messages/tinker_path.hpp"
 
+#include <fmt/format.h>
+
 #include <deque>
 #include <optional>
 #include <string>
@@ -266,6 +268,19 @@ private:
 };
 
 } // namespace
+
+Result<void> validate(const RunSettings& settings) {
+  for (const auto& [name, value] :
+       {std::pair{"steps", settings.steps}, std::pair{"batch_size", settings.batch_size}})
+    if (value == 0)
+      return fail(Errc::invalid_argument,
+                  fmt::format("settings.{} is 0, but must be at least 1", name));
+  if (settings.checkpoint_ttl < std::chrono::seconds{1})
+    return fail(Errc::invalid_argument,
+                fmt::format("settings.checkpoint_ttl is {} s, but must be at least 1",
+                            settings.checkpoint_ttl.count()));
+  return validate(settings.adam);
+}
 
 RunOutcome outcome_of(const RunFolder& folder) {
   auto result = RunOutcome{};

@@ -45,6 +45,9 @@ struct RunSettings {
   std::chrono::milliseconds stop_grace{3'000};
 };
 
+/// @returns `Errc::invalid_argument` naming the setting that cannot be
+[[nodiscard]] Result<void> validate(const RunSettings& settings);
+
 /// How a run ended.
 struct RunOutcome {
   /// Steps whose results are in `metrics.jsonl`.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "train/client_backend.hpp"
@@ -29,6 +30,20 @@ std::int64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t row) 
 }
 
 } // namespace
+
+Result<void> validate(const DrawSettings& settings, std::int32_t least) {
+  if (settings.group < least)
+    return fail(Errc::invalid_argument,
+                fmt::format("draw.group is {}, but must be at least {}", settings.group, least));
+  if (settings.max_tokens < 1)
+    return fail(Errc::invalid_argument,
+                fmt::format("draw.max_tokens is {}, but must be at least 1", settings.max_tokens));
+  if (!std::isfinite(settings.temperature) || settings.temperature < 0)
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("draw.temperature is {}, but must be at least 0", settings.temperature));
+  return {};
+}
 
 Result<SampleNotes> SampleNotes::open(const RunFolder& folder) {
   auto samples = SampleFile::open(folder.path());

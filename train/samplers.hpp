@@ -35,6 +35,10 @@ struct DrawSettings {
   std::vector<Token> stop;
 };
 
+/// @param least answers to a prompt
+/// @returns `Errc::invalid_argument` naming the setting that cannot be
+[[nodiscard]] Result<void> validate(const DrawSettings& settings, std::int32_t least = 1);
+
 /// Where a recipe that samples notes what it does.
 struct SampleNotes {
   /// Opens `samples.jsonl` in the folder of a run.

@@ -169,6 +169,59 @@ TEST_CASE_METHOD(RecipeFixture, "Steps that teach nothing are told, and leave th
   CHECK(*draw(*base, prompts, rows, 7, policy.draw, patience) == (*last)->answers);
 }
 
+TEST_CASE_METHOD(RecipeFixture, "Settings that cannot be are named before anything is sent",
+                 "[train][recipes][errors]") {
+  auto refused = std::vector<std::pair<std::string, DurableRun>>{};
+  const auto add = [&](const std::string& text, DurableRun job, const auto& change) {
+    change(job);
+    refused.emplace_back(text, std::move(job));
+  };
+  const auto nothing = [](DurableRun&) {};
+  add("settings.steps is 0, but must be at least 1", rl(),
+      [](DurableRun& job) { job.settings.steps = 0; });
+  add("settings.batch_size is 0, but must be at least 1", rl(),
+      [](DurableRun& job) { job.settings.batch_size = 0; });
+  add("settings.checkpoint_ttl is 0 s, but must be at least 1", rl(),
+      [](DurableRun& job) { job.settings.checkpoint_ttl = {}; });
+  add("adam_params.learning_rate is -0.5", dpo(),
+      [](DurableRun& job) { job.settings.adam.learning_rate = -0.5; });
+  add("adam_params.learning_rate is nan", dpo(),
+      [](DurableRun& job) { job.settings.adam.learning_rate = std::nan(""); });
+  add("lora_config.rank must be a power of 2, but is 3", dpo(),
+      [](DurableRun& job) { job.model.lora_config.rank = 3; });
+  add("model.base_model is empty", dpo(), [](DurableRun& job) { job.model.base_model.clear(); });
+  add("recipe is missing", dpo(), [](DurableRun& job) { job.recipe = nullptr; });
+  add("there are no rows", dpo_run(model(), settings, share(std::vector<Preference>{}), {"tiny"}),
+      nothing);
+  add("beta is 0, but must be above 0",
+      dpo_run(model(), settings, share(preferences), {"tiny", 0.0}), nothing);
+  add("reference is empty", dpo_run(model(), settings, share(preferences), {}), nothing);
+  add("teacher is empty", distill(""), nothing);
+  add("reward is missing", rl(nullptr), nothing);
+  policy.draw.max_tokens = 0;
+  add("draw.max_tokens is 0, but must be at least 1", distill("tiny"), nothing);
+  policy.draw.max_tokens = 1;
+  policy.draw.temperature = -1;
+  add("draw.temperature is -1, but must be at least 0", rl(), nothing);
+  policy.draw.temperature = 1;
+  policy.draw.group = 1;
+  CHECK(validate(distill("tiny")));
+  add("draw.group is 1, but must be at least 2", rl(), nothing);
+  for (const auto& [text, job] : refused) {
+    auto folder = RunFolder::open(temp.path() / "run", {});
+    REQUIRE(folder);
+    const auto nobody = [](const auto&) -> Result<Service> {
+      FAIL("a session was opened");
+      return fail(Errc::internal, "");
+    };
+    const auto outcome = run_durable(nobody, job, *folder, {}, {}, {});
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().code == Errc::invalid_argument);
+    INFO(outcome.error().message);
+    CHECK(outcome.error().message.find(text) == 0);
+  }
+}
+
 TEST_CASE_METHOD(RecipeFixture, "A reward that is no number is named with the line of its prompt",
                  "[train][recipes][errors]") {
   const auto outcome = run(rl([](const PromptCompletion& row, std::string_view) {
