@@ -8,7 +8,7 @@ import sys
 
 from harness import Probe, Report
 
-PARTS = ("models", "tokenizers_equal")
+PARTS = ("models", "tokenizers_equal", "smollm2")
 
 
 def main():
