@@ -288,9 +288,12 @@ void ServiceCore::tick() {
 
 ServiceCore::~ServiceCore() {
   stop();
-  // An operation that waits for a number holds its model, whose queue holds the operation.
-  for (const auto& [id, model] : models_)
+  // An operation that waits, for a number or for its model to be used again, holds its model, which
+  // holds the operation.
+  for (const auto& [id, model] : models_) {
     (void)model->queue.take_waiting();
+    model->asleep.reset();
+  }
 }
 
 void ServiceCore::stop() {
