@@ -81,7 +81,7 @@ def skyrl(environment, model, folder, log):
     command = [environment / "bin" / "uv", "run", "--active", "--no-sync", "--offline"]
     command += ["-m", "skyrl.tinker.api", "--host", "127.0.0.1", "--port", str(port)]
     command += ["--base-model", model, "--backend", "jax"]
-    command += ["--backend-config", json.dumps({"max_lora_adapters": 4, "max_lora_rank": 8})]
+    command += ["--backend-config", json.dumps({"max_lora_adapters": 16, "max_lora_rank": 8})]
     command += ["--checkpoints-base", folder / "checkpoints"]
     command += ["--database-url", f"sqlite:///{folder}/skyrl.db"]
     env = run.without_proxies() | {
@@ -113,19 +113,57 @@ def wait_for(url, process):
     raise RuntimeError("SkyRL's server does not answer; see the log")
 
 
+def sft(program, address, model, tokenizer, rows, steps, out):
+    """Trains on all rows at each step; the losses, and the seconds of the whole program."""
+    data = out.with_suffix(".jsonl")
+    data.write_text("".join(json.dumps(x) + "\n" for x in rows))
+    command = [program, "train", "sft", "--data", data, "--steps", steps, "--batch", len(rows)]
+    command += ["--lr", "0.002", "--lora-rank", "8", "--out", out, "--save-every", "0"]
+    command += ["--base-url", address, "--model", model, "--tokenizer", tokenizer]
+    begin = time.monotonic()
+    subprocess.run(
+        list(map(str, command)),
+        check=True,
+        env=run.without_proxies(),
+        stdout=subprocess.DEVNULL,
+        timeout=600,
+    )
+    seconds = time.monotonic() - begin
+    lines = (out / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(x)["train_mean_nll"] for x in lines], seconds
+
+
 def train(program, address, model, folder):
     """The loss of the first and the last of a few steps."""
-    rows = folder / "rows.jsonl"
-    rows.write_text('{"prompt":"hello","completion":" world"}\n{"prompt":"a","completion":" b"}\n')
-    command = [program, "train", "sft", "--data", rows, "--steps", "5", "--batch", "2"]
-    command += ["--lr", "0.002", "--lora-rank", "8", "--out", folder / "out"]
-    command += ["--base-url", address, "--model", model]
-    command += ["--tokenizer", pathlib.Path(model) / "tokenizer.json"]
-    env = run.without_proxies()
-    subprocess.run(command, check=True, env=env, stdout=subprocess.DEVNULL, timeout=600)
-    lines = (folder / "out" / "metrics.jsonl").read_text().splitlines()
-    losses = [json.loads(x)["train_mean_nll"] for x in lines]
+    rows = [{"prompt": "hello", "completion": " world"}, {"prompt": "a", "completion": " b"}]
+    tokenizer = pathlib.Path(model) / "tokenizer.json"
+    losses, _ = sft(program, address, model, tokenizer, rows, 5, folder / "out")
     return losses[0], losses[-1]
+
+
+def seconds_per_step(program, address, model, tokenizer, folder):
+    """Of a batch that is the same at each step, so that JAX compiles once, ahead of what counts."""
+    words = "every lamp of the harbour is lit before the last boat comes home "
+    rows = [{"prompt": f"{i} ", "completion": words * 8} for i in range(8)]
+    few, many = 2, 22
+    times = {}
+    for name, steps in (("warm", few), ("few", few), ("many", many)):
+        _, times[name] = sft(program, address, model, tokenizer, rows, steps, folder / name)
+    return (times["many"] - times["few"]) / (many - few)
+
+
+def compare_speed(program, sides, tokenizer, folder):
+    """Three times in turns; what is told is the median."""
+    ratios = []
+    for round in range(3):
+        taken = []
+        for number, (address, model) in enumerate(sides):
+            here = folder / f"speed-{round}-{number}"
+            here.mkdir()
+            taken.append(seconds_per_step(program, address, model, tokenizer, here))
+        ratios.append(taken[1] / taken[0])
+        run.say(f"  a step: {taken[0] * 1e3:.0f} ms here, {taken[1] * 1e3:.0f} ms there")
+    run.say(f"  {sorted(ratios)[1]:.2f} times as fast as SkyRL with JAX on the CPU")
 
 
 def main():
@@ -134,6 +172,7 @@ def main():
     parser.add_argument("--models", required=True, type=pathlib.Path)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--python", help="3.12 or later, for SkyRL")
+    parser.add_argument("--speed", action="store_true", help="also time steps on both")
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     program = arguments.build / "cli" / "tinkaf"
@@ -155,6 +194,10 @@ def main():
                 sides = [server.address, "tinkaf/tiny", peer, model]
                 same = subprocess.run([compare, *sides], env=run.without_proxies()).returncode == 0
                 first, last = train(program, peer, model, folder)
+                if arguments.speed:
+                    tokenizer = model / "tokenizer.json"
+                    both = [(server.address, "tinkaf/tiny"), (peer, model)]
+                    compare_speed(program, both, tokenizer, folder)
         finally:
             server.close()
     falls = last < 0.8 * first
