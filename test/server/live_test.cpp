@@ -50,7 +50,8 @@ TEST_CASE_METHOD(Fixture, "A session is closed by its client, once or twice", "[
   CHECK(refusal(close("nobody"), 404)
         == "session_id: there is no session `nobody`, or it has ended");
   CHECK(refusal(api.post("optim_step", step(model, 1)), 404)
-        == "model_id: the model `" + model + "` is unloaded: since its client has finished the session");
+        == "model_id: the model `" + model
+               + "` is unloaded: since its client has finished the session");
   check(api.post("asample", sample(session + ":sample:0", 0)), 404);
   check(api.post("session_heartbeat", wire::to_json(SessionHeartbeatRequest{session})), 404);
   check(api.post("session_heartbeat", wire::to_json(SessionHeartbeatRequest{other})), 200);
@@ -72,7 +73,8 @@ TEST_CASE_METHOD(Fixture, "Listings tell what is live", "[server][session]") {
   const auto after = json(api.get("sessions?include_ended=true"));
   REQUIRE(after["details"].Size() == 1);
   CHECK_FALSE(after["details"][0]["live"].GetBool());
-  CHECK(std::string{after["details"][0]["ended_reason"].GetString()} == "since its client has finished the session");
+  CHECK(std::string{after["details"][0]["ended_reason"].GetString()}
+        == "since its client has finished the session");
   CHECK_FALSE(json(api.get("sessions/" + session))["live"].GetBool());
   CHECK(read<TrainingRun>("training_runs/" + model).live == false);
   CHECK(refusal(api.get("sessions?include_ended=maybe"), 400)
