@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <thread>
+#include <future>
 
 using namespace tinkaf;
 using namespace tinkaf::test;
@@ -102,17 +102,18 @@ TEST_CASE_METHOD(Fixture, "A run has the same bits alone and beside other client
   const auto alone = take_course(*server, 3);
   CHECK(take_course(*server, 90) != alone); // another topic gives other numbers
   std::atomic<bool> over = false;
-  std::vector<std::thread> others;
+  std::vector<std::future<void>> others;
   for (int i = 0; i < 3; ++i)
-    others.emplace_back([&, i] {
+    others.push_back(std::async(std::launch::async, [&, i] {
       while (!over)
         (void)take_course(*server, static_cast<Token>(20 + 30 * i));
-    });
-  const auto beside = take_course(*server, 3);
+    }));
+  auto beside = std::async(std::launch::async, [&] { return take_course(*server, 3); });
+  beside.wait();
   over = true;
   for (auto& other : others)
-    other.join();
-  CHECK(beside == alone);
+    other.get();
+  CHECK(beside.get() == alone);
 }
 
 TEST_CASE_METHOD(Fixture, "Adapters that are trained in turns do not touch each other",

@@ -29,10 +29,16 @@ struct RestartFixture : ServerFixture {
     start();
   }
 
-  /// Copies what is on disk.
+  /// Copies what is on disk, once more where the server takes something away meanwhile.
   void copy_state() {
-    copy = folder.path() / ("state" + std::to_string(++copies));
-    std::filesystem::copy(options.state_dir, copy, std::filesystem::copy_options::recursive);
+    std::error_code gone;
+    do {
+      copy = folder.path() / ("state" + std::to_string(++copies));
+      std::filesystem::copy(options.state_dir, copy, std::filesystem::copy_options::recursive,
+                            gone);
+    } while (gone == std::errc::no_such_file_or_directory);
+    if (gone)
+      throw std::filesystem::filesystem_error{"cannot copy", options.state_dir, gone};
   }
 
   /// Starts another server on the copy.

@@ -10,13 +10,15 @@
 #include "test/train/temp_folder.hpp"
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace tinkaf::test {
 
-/// Calls of the API over one connection.
+/// Calls of the API over one connection. What does not succeed though it should is thrown, so that
+/// threads beside the test may hold clients too, where no assertion may stand.
 class ApiClient {
 public:
   explicit ApiClient(const Server& server) : http(server.port()) {}
@@ -39,19 +41,14 @@ public:
 
   /// The id of the future that a call was answered with.
   std::string submit(const std::string& call, std::string_view body) {
-    const auto answer = post(call, body);
-    INFO(call << ": " << answer.body);
-    REQUIRE(answer.status == 200);
-    return wire::from_json<FutureRef>(answer.body).value().request_id;
+    return wire::from_json<FutureRef>(accepted(call, body)).value().request_id;
   }
 
   /// Polls until there is a result or a failure.
   FuturePoll wait(RequestType type, const std::string& request_id) {
     while (true) {
-      const auto answer = post("retrieve_future", poll_body(request_id));
-      INFO(answer.body);
-      REQUIRE(answer.status == 200);
-      auto poll = wire::read_future(type, {.status = 200, .body = answer.body}).value();
+      const auto body = accepted("retrieve_future", poll_body(request_id));
+      auto poll = wire::read_future(type, {.status = 200, .body = body}).value();
       if (!std::holds_alternative<FuturePending>(poll))
         return poll;
     }
@@ -62,21 +59,18 @@ public:
   T result(RequestType type, const std::string& request_id) {
     auto poll = wait(type, request_id);
     if (const auto* failed = std::get_if<FutureFailed>(&poll))
-      FAIL("the operation failed: " << failed->error);
+      throw std::runtime_error{"the operation failed: " + failed->error};
     return std::get<T>(std::get<FutureValue>(std::move(poll)));
   }
 
   /// The failure of an operation that fails.
   FutureFailed failure(RequestType type, const std::string& request_id) {
-    auto poll = wait(type, request_id);
-    REQUIRE(std::holds_alternative<FutureFailed>(poll));
-    return std::get<FutureFailed>(std::move(poll));
+    return std::get<FutureFailed>(wait(type, request_id));
   }
 
   std::string session() {
-    const auto answer = post("create_session", wire::to_json(CreateSessionRequest{}));
-    REQUIRE(answer.status == 200);
-    return wire::from_json<CreateSessionResponse>(answer.body).value().session_id;
+    const auto body = accepted("create_session", wire::to_json(CreateSessionRequest{}));
+    return wire::from_json<CreateSessionResponse>(body).value().session_id;
   }
 
   std::string model(const std::string& session_id, std::int64_t number = 0,
@@ -93,6 +87,15 @@ public:
   }
 
   HttpClient http;
+
+private:
+  std::string accepted(const std::string& call, std::string_view body) {
+    auto answer = post(call, body);
+    if (answer.status != 200)
+      throw std::runtime_error{call + " was answered with " + std::to_string(answer.status) + ": "
+                               + answer.body};
+    return std::move(answer.body);
+  }
 };
 
 inline Datum datum(Token token) {
