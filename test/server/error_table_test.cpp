@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/wire/compression.hpp"
 #include "server/model/random_model.hpp"
 #include "test/server/clock_fixture.hpp"
 
@@ -144,6 +145,73 @@ TEST_CASE_METHOD(Fixture, "Too large, too many and not yet have statuses of thei
   CHECK(refusal(full, 429) == "1 operations of the model `" + model + "` wait already");
   CHECK(full.headers.at("retry-after") == "1");
   trainer->release();
+}
+
+TEST_CASE_METHOD(Fixture, "A checkpoint that is being written is told from one that is not there",
+                 "[server][errors]") {
+  trainer->hold();
+  const auto id = api.submit("save_weights", of_model(R"("path":"a","seq_id":1)"));
+  const auto path = "tinker://" + model + "/weights/a";
+  const auto detail = "path: the checkpoint " + path + " is still being written";
+  expect("load_weights",
+         R"({"session_id":")" + session + R"(","model_seq_id":1,"optimizer":true,"path":")" + path
+             + R"("})",
+         425, detail);
+  expect("weights_info", R"({"tinker_path":")" + path + R"("})", 425, detail);
+  CHECK(refusal(api.get(at("weights/a/archive")), 425) == detail);
+  trainer->release();
+  (void)api.result<SaveWeightsResponse>(RequestType::save_weights, id);
+  (void)check(api.post("weights_info", R"({"tinker_path":")" + path + R"("})"), 200);
+}
+
+TEST_CASE_METHOD(Fixture, "A result that is no longer kept is told as gone, with its id",
+                 "[server][errors]") {
+  options.limits.delivered_bytes = 1; // each result that is fetched takes the place of the last one
+  begin();
+  const auto first = api.submit("optim_step", step(model, 1));
+  const auto second = api.submit("optim_step", step(model, 2));
+  (void)api.result<OptimStepResponse>(RequestType::optim_step, first);
+  (void)api.result<OptimStepResponse>(RequestType::optim_step, second);
+  expect("retrieve_future", ApiClient::poll_body(first), 410,
+         "request_id: the result of `" + first + "` is no longer kept");
+  (void)api.result<OptimStepResponse>(RequestType::optim_step, second);
+}
+
+TEST_CASE_METHOD(Fixture, "Samples beyond those that may wait are held off with their number",
+                 "[server][errors]") {
+  options.limits.max_queued_samples = 1;
+  options.limits.samples_together = 1;
+  begin();
+  check(
+      api.post("create_sampling_session",
+               wire::to_json(CreateSamplingSessionRequest{
+                   .session_id = session, .sampling_session_seq_id = 0, .base_model = "scripted"})),
+      200);
+  const auto sampler = session + ":sample:0";
+  const auto begun = trainer->log().size();
+  trainer->hold();
+  (void)api.submit("asample", sample(sampler, 0));
+  trainer->wait_for_begun(begun + 1);
+  (void)api.submit("asample", sample(sampler, 1));
+  const auto full = api.post("asample", sample(sampler, 2));
+  CHECK(refusal(full, 429) == "1 samples wait already");
+  CHECK(full.headers.at("retry-after") == "1");
+}
+
+TEST_CASE_METHOD(Fixture, "A packed body is refused by what is in it", "[server][errors]") {
+  options.limits.max_body = 1000;
+  begin();
+  const auto send = [&](const std::string& body, const std::string& encoding) {
+    return client().http.call(
+        "POST", "/api/v1/forward_backward", body,
+        {{"Content-Type", "application/json"}, {"Content-Encoding", encoding}});
+  };
+  CHECK(refusal(send(wire::zstd_compress(std::string(1001, ' ')).value(), "zstd"), 413)
+        == "the unpacked body is larger than 1000 bytes");
+  CHECK(refusal(send("not packed", "gzip"), 415)
+        == "the body is not valid gzip: incorrect header check");
+  CHECK(refusal(send("{}", "br"), 415)
+        == "content encoding `br` is not known; there are zstd, gzip and deflate");
 }
 
 TEST_CASE("A sample that does not fit is refused in the words that clients know",

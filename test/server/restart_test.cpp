@@ -242,3 +242,13 @@ TEST_CASE_METHOD(RestartFixture, "A clock that was set back or runs ahead loses 
   learn(5, 3);
   CHECK(learned(7, 1) == std::vector<Token>{1, 2, 3});
 }
+
+TEST_CASE_METHOD(RestartFixture,
+                 "A server ends with models that nobody has used since it was started",
+                 "[server][restart]") {
+  learn(1, 1);
+  kill();
+  server.reset();
+  CHECK(trainer->log().empty());
+  CHECK(trainer.use_count() == 1); // models hold their trainer, and with it the base model
+}
