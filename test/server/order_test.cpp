@@ -228,12 +228,13 @@ TEST_CASE_METHOD(ServerFixture, "A session that its client finishes ends with it
 }
 
 TEST_CASE_METHOD(ServerFixture, "A silent session ends with its models", "[server][session]") {
-  options.limits.session_expiry = 100ms;
-  restart();
   auto api = client();
   const auto session = api.session();
   const auto model = api.model(session);
   const auto stuck = api.submit("optim_step", step(model, 2));
+  options.limits.session_expiry = 100ms; // from here on, so that none ends while it is set up
+  restart();
+  api = client();
   CHECK(api.failure(RequestType::optim_step, stuck).error.find("session") != std::string::npos);
   CHECK(api.post("session_heartbeat", wire::to_json(SessionHeartbeatRequest{session})).status
         == 404);
