@@ -27,7 +27,7 @@
 #include "bench/benchmarks.hpp"
 #include "bench/folder.hpp"
 #include "bench/peer_process.hpp"
-#include "train/durable_sft.hpp"
+#include "train/recipe_runs.hpp"
 #include <malloc.h>
 #include <sys/types.h>
 
@@ -86,7 +86,7 @@ std::size_t parts_in(const SupervisedPart& part) {
 struct Shared {
   ClientOptions options;
   fs::path folder;
-  std::vector<train::Example> examples;
+  std::shared_ptr<const std::vector<train::Example>> examples;
 
   std::atomic<std::uint64_t> steps{0};
   std::atomic<std::size_t> warm{0};
@@ -125,17 +125,16 @@ JobFn endless_job(const std::shared_ptr<Shared>& shared, std::size_t number) {
       }
       return service;
     };
-    auto job = train::DurableSft{};
-    job.model = {.base_model = "tiny", .lora_config = {.rank = 4, .seed = 1}};
-    job.settings = {.steps = std::numeric_limits<std::int32_t>::max(), .batch_size = 4};
+    const auto job = train::sft_run(
+        {.base_model = "tiny", .lora_config = {.rank = 4, .seed = 1}},
+        {.steps = std::numeric_limits<std::int32_t>::max(), .batch_size = 4}, shared->examples);
     const auto on_step = [&](const train::StepRow& row) {
       ++shared->steps;
       if (row.step + 1 == warm_up_steps)
         ++shared->warm;
       given.report({row.step + 1, job.settings.steps, row.value("train_mean_nll")});
     };
-    auto outcome = train::run_durable_sft(open, job, shared->examples, *folder, on_step,
-                                          notices_to_stderr(), given.stop);
+    auto outcome = train::run_durable(open, job, *folder, on_step, notices_to_stderr(), given.stop);
     return outcome ? Result<JobEnd>{JobEnd::stopped} : fail(std::move(outcome.error()));
   };
 }
@@ -190,7 +189,7 @@ Result<void> run_jobs(std::chrono::seconds time, const fs::path& folder) {
   shared->options.base_url = peer->url();
   shared->options.api_key = Secret{"tml-bench"};
   shared->folder = folder / "runs";
-  shared->examples = make_examples();
+  shared->examples = train::share(make_examples());
 
   caf::actor_system_config config;
   caf::actor_system system{configure_for_clients(config)};

@@ -33,12 +33,13 @@ Result<JobIdentity> PromptTask::options(const std::string& /*base_model*/) const
 }
 
 Result<void> PromptTask::check(const TrainTarget& /*target*/,
-                               const text::Tokenizer& /*tokenizer*/) {
+                               const text::Tokenizer& /*tokenizer*/) const {
   return {};
 }
 
-Result<PreparedTask> PromptTask::prepare(const TrainTarget& target) {
-  auto tokenizer = target.connection.tokenizer(target.base_model);
+Result<train::DurableRun> PromptTask::prepare(const TrainTarget& target) {
+  const auto& model = target.model.base_model;
+  auto tokenizer = target.connection.tokenizer(model);
   if (!tokenizer)
     return fail(std::move(tokenizer.error()));
   if (auto good = check(target, *tokenizer); !good)
@@ -47,24 +48,14 @@ Result<PreparedTask> PromptTask::prepare(const TrainTarget& target) {
   auto prompts = train::render_prompts(renderer, rows_, data_);
   if (!prompts)
     return fail(std::move(prompts.error()));
-  prompts_ = std::move(*prompts);
-  if (const auto limit = target.connection.max_context_length(target.base_model))
-    if (auto fit = train::check_lengths(prompts_, draw_.max_tokens, *limit, data_); !fit)
+  if (const auto limit = target.connection.max_context_length(model))
+    if (auto fit = train::check_lengths(*prompts, draw_.max_tokens, *limit, data_); !fit)
       return fail(std::move(fit.error()));
-  auto settings = train::PolicySettings{.draw = {.group = draw_.group,
-                                                 .max_tokens = draw_.max_tokens,
-                                                 .seed = seed_,
-                                                 .stop = renderer.stop_tokens()}};
-  return PreparedTask{
-      .rows = prompts_.size(),
-      .recipe = [this, settings = std::move(settings), tokenizer = std::move(*tokenizer)](
-                    const train::JobModel& model, const auto& /*backend*/,
-                    const train::RunFolder& folder) -> Result<std::unique_ptr<train::Recipe>> {
-        auto notes = train::SampleNotes::open(folder);
-        if (!notes)
-          return fail(std::move(notes.error()));
-        return make(model, std::move(*notes), prompts_, tokenizer, settings);
-      }};
+  return make(target, train::share(std::move(*prompts)), std::move(*tokenizer),
+              {.draw = {.group = draw_.group,
+                        .max_tokens = draw_.max_tokens,
+                        .seed = target.settings.seed,
+                        .stop = renderer.stop_tokens()}});
 }
 
 } // namespace tinkaf::cli

@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "train/policy_recipe.hpp"
-#include "train/prompts.hpp"
+#include "train/recipe_runs.hpp"
 
 namespace tinkaf::cli {
 
@@ -31,30 +30,26 @@ class PromptTask : public TrainTask {
 public:
   [[nodiscard]] Result<void> read(const std::filesystem::path& data) final;
   [[nodiscard]] Result<JobIdentity> options(const std::string& base_model) const final;
-  [[nodiscard]] Result<PreparedTask> prepare(const TrainTarget& target) final;
+  [[nodiscard]] Result<train::DurableRun> prepare(const TrainTarget& target) final;
 
 protected:
-  PromptTask(DrawOptions draw, std::uint64_t seed) : draw_(draw), seed_(seed) {}
+  explicit PromptTask(DrawOptions draw) : draw_(draw) {}
 
   /// Options of the recipe's own.
   [[nodiscard]] virtual JobIdentity own_options() const = 0;
 
   /// Checks what only the service can tell.
   [[nodiscard]] virtual Result<void> check(const TrainTarget& target,
-                                           const text::Tokenizer& tokenizer);
+                                           const text::Tokenizer& tokenizer) const;
 
-  [[nodiscard]] virtual std::unique_ptr<train::Recipe>
-  make(const train::JobModel& model, train::SampleNotes notes,
-       const std::vector<train::Prompt>& prompts, const text::Tokenizer& tokenizer,
-       train::PolicySettings settings)
-      = 0;
+  [[nodiscard]] virtual train::DurableRun
+  make(const TrainTarget& target, std::shared_ptr<const std::vector<train::Prompt>> prompts,
+       text::Tokenizer tokenizer, train::PolicySettings settings) const = 0;
 
 private:
   DrawOptions draw_;
-  std::uint64_t seed_;
   std::string data_;
   std::vector<train::DataRow> rows_;
-  std::vector<train::Prompt> prompts_;
 };
 
 } // namespace tinkaf::cli

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "train/sft.hpp"
+#include "train/recipe_runs.hpp"
 
 namespace tinkaf::cli {
 
@@ -27,28 +27,22 @@ Result<JobIdentity> SftTask::options(const std::string& base_model) const {
   return JobIdentity{{"--renderer", to_string(*chat)}};
 }
 
-Result<PreparedTask> SftTask::prepare(const TrainTarget& target) {
-  const auto& model = target.base_model;
-  auto tokenizer = target.connection.tokenizer(model);
+Result<train::DurableRun> SftTask::prepare(const TrainTarget& target) {
+  auto model = target.model;
+  auto tokenizer = target.connection.tokenizer(model.base_model);
   if (!tokenizer)
     return fail(std::move(tokenizer.error()));
-  const auto chat = text::choose_chat_template(renderer_, model);
+  const auto chat = text::choose_chat_template(renderer_, model.base_model);
   if (!chat)
     return fail(chat.error());
   auto examples = train::render_all(train::Renderer{std::move(*tokenizer), *chat}, rows_, data_);
   if (!examples)
     return fail(std::move(examples.error()));
-  examples_ = std::move(*examples);
-  if (const auto limit = target.connection.max_context_length(model))
-    if (auto fit = train::check_lengths(examples_, *limit, data_); !fit)
+  if (const auto limit = target.connection.max_context_length(model.base_model))
+    if (auto fit = train::check_lengths(*examples, *limit, data_); !fit)
       return fail(std::move(fit.error()));
-  return PreparedTask{.rows = examples_.size(),
-                      .recipe
-                      = [this](const auto& /*model*/, train::Backend& backend,
-                               const auto& /*folder*/) -> Result<std::unique_ptr<train::Recipe>> {
-                        return std::make_unique<train::SftRecipe>(backend, examples_);
-                      },
-                      .renderer = to_string(*chat)};
+  model.user_metadata[renderer_field] = to_string(*chat);
+  return train::sft_run(std::move(model), target.settings, train::share(std::move(*examples)));
 }
 
 } // namespace tinkaf::cli

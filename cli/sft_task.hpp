@@ -25,7 +25,7 @@ public:
   }
   [[nodiscard]] Result<void> read(const std::filesystem::path& data) override;
   [[nodiscard]] Result<JobIdentity> options(const std::string& base_model) const override;
-  [[nodiscard]] Result<PreparedTask> prepare(const TrainTarget& target) override;
+  [[nodiscard]] Result<train::DurableRun> prepare(const TrainTarget& target) override;
 
   [[nodiscard]] const std::vector<train::DataRow>& rows() const noexcept {
     return rows_;
@@ -35,7 +35,6 @@ private:
   std::string renderer_;
   std::string data_;
   std::vector<train::DataRow> rows_;
-  std::vector<train::Example> examples_;
 };
 
 } // namespace tinkaf::cli

@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "train/distill.hpp"
 #include "train/tokenizers_equal.hpp"
 
 namespace tinkaf::cli {
@@ -23,8 +22,8 @@ struct TeacherOptions {
 
 class DistillTask final : public PromptTask {
 public:
-  DistillTask(DrawOptions draw, std::uint64_t seed, TeacherOptions teacher)
-      : PromptTask(draw, seed), teacher_(std::move(teacher)) {}
+  DistillTask(DrawOptions draw, TeacherOptions teacher)
+      : PromptTask(draw), teacher_(std::move(teacher)) {}
 
   [[nodiscard]] std::string name() const override {
     return "distill";
@@ -40,11 +39,11 @@ private:
   }
 
   [[nodiscard]] Result<void> check(const TrainTarget& target,
-                                   const text::Tokenizer& tokenizer) override {
+                                   const text::Tokenizer& tokenizer) const override {
     const auto base = base_model_of(target.connection, "--teacher", teacher_.teacher);
     if (!base)
       return fail(base.error());
-    if (*base == target.base_model)
+    if (*base == target.model.base_model)
       return {};
     const auto tokens = teacher_.tokenizer.empty() ? target.connection.shipped_tokenizer(*base)
                                                    : text::Tokenizer::load(teacher_.tokenizer);
@@ -55,18 +54,16 @@ private:
     if (const auto difference = train::token_difference(tokenizer, *tokens))
       return fail(Errc::invalid_argument,
                   fmt::format("--teacher {} has other tokens than {}: {}", teacher_.teacher,
-                              target.base_model, *difference));
+                              target.model.base_model, *difference));
     return {};
   }
 
-  [[nodiscard]] std::unique_ptr<train::Recipe> make(const train::JobModel& model,
-                                                    train::SampleNotes notes,
-                                                    const std::vector<train::Prompt>& prompts,
-                                                    const text::Tokenizer& /*tokenizer*/,
-                                                    train::PolicySettings settings) override {
-    return std::make_unique<train::DistillRecipe>(
-        model, std::move(notes), prompts,
-        train::DistillSettings{std::move(settings), teacher_.teacher}, notices_to_stderr());
+  [[nodiscard]] train::DurableRun make(const TrainTarget& target,
+                                       std::shared_ptr<const std::vector<train::Prompt>> prompts,
+                                       text::Tokenizer /*tokenizer*/,
+                                       train::PolicySettings settings) const override {
+    return train::distill_run(target.model, target.settings, std::move(prompts),
+                              {std::move(settings), teacher_.teacher}, notices_to_stderr());
   }
 
   TeacherOptions teacher_;
@@ -92,14 +89,12 @@ void add_train_distill(CLI::App& train, Command& run) {
       ->required();
   command->add_option("--teacher-tokenizer", teacher->tokenizer,
                       "The teacher's tokenizer.json [that of the shipped model]");
-  set_training(*command, run, arguments,
-               [arguments, draw, teacher]() -> Result<std::unique_ptr<TrainTask>> {
-                 auto found = find_sampler("--teacher", teacher->teacher);
-                 if (!found)
-                   return fail(std::move(found.error()));
-                 return std::make_unique<DistillTask>(*draw, arguments->job.settings.seed,
-                                                      TeacherOptions{*found, teacher->tokenizer});
-               });
+  set_training(*command, run, arguments, [draw, teacher]() -> Result<std::unique_ptr<TrainTask>> {
+    auto found = find_sampler("--teacher", teacher->teacher);
+    if (!found)
+      return fail(std::move(found.error()));
+    return std::make_unique<DistillTask>(*draw, TeacherOptions{*found, teacher->tokenizer});
+  });
 }
 
 } // namespace tinkaf::cli

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "train/dpo.hpp"
+#include "train/recipe_runs.hpp"
 
 namespace tinkaf::cli {
 
@@ -48,53 +48,44 @@ public:
     return identity;
   }
 
-  [[nodiscard]] Result<PreparedTask> prepare(const TrainTarget& target) override {
+  [[nodiscard]] Result<train::DurableRun> prepare(const TrainTarget& target) override {
     auto reference = choose_reference(target);
     if (!reference)
       return fail(std::move(reference.error()));
-    auto tokenizer = target.connection.tokenizer(target.base_model);
+    const auto& model = target.model.base_model;
+    auto tokenizer = target.connection.tokenizer(model);
     if (!tokenizer)
       return fail(std::move(tokenizer.error()));
     auto preferences
         = train::render_preferences(train::Renderer{std::move(*tokenizer)}, rows_, data_);
     if (!preferences)
       return fail(std::move(preferences.error()));
-    preferences_ = std::move(*preferences);
-    if (const auto limit = target.connection.max_context_length(target.base_model))
-      if (auto fit = train::check_lengths(preferences_, *limit, data_); !fit)
+    if (const auto limit = target.connection.max_context_length(model))
+      if (auto fit = train::check_lengths(*preferences, *limit, data_); !fit)
         return fail(std::move(fit.error()));
-    return PreparedTask{
-        .rows = preferences_.size(),
-        .recipe = [this, settings = train::DpoSettings{*reference, beta_}](
-                      const train::JobModel& model, const auto& /*backend*/,
-                      const train::RunFolder& folder) -> Result<std::unique_ptr<train::Recipe>> {
-          auto notes = train::SampleNotes::open(folder);
-          if (!notes)
-            return fail(std::move(notes.error()));
-          return std::make_unique<train::DpoRecipe>(model, std::move(*notes), preferences_,
-                                                    settings);
-        }};
+    return train::dpo_run(target.model, target.settings, train::share(std::move(*preferences)),
+                          {std::move(*reference), beta_});
   }
 
 private:
   Result<std::string> choose_reference(const TrainTarget& target) const {
     if (reference_.empty()) {
-      if (target.start_state.empty())
-        return target.base_model;
+      if (target.model.from.empty())
+        return target.model.base_model;
       if (target.start_sampler.empty())
         return fail(Errc::invalid_argument,
                     fmt::format("--reference is missing: nothing tells the weights of --from {} to "
                                 "sample from; name a tinker://…/sampler_weights/… path",
-                                target.start_state));
+                                target.model.from));
       return target.start_sampler;
     }
     const auto base = base_model_of(target.connection, "--reference", reference_);
     if (!base)
       return fail(base.error());
-    if (*base != target.base_model)
+    if (*base != target.model.base_model)
       return fail(Errc::invalid_argument,
                   fmt::format("--reference {} is of the base model {}, but {} is trained",
-                              reference_, *base, target.base_model));
+                              reference_, *base, target.model.base_model));
     return reference_;
   }
 
@@ -102,7 +93,6 @@ private:
   double beta_;
   std::string data_;
   std::vector<train::PreferenceRow> rows_;
-  std::vector<train::Preference> preferences_;
 };
 
 } // namespace

@@ -51,19 +51,19 @@ Result<JobIdentity> identity_of(const TrainJob& job, const TrainTask& task,
   return identity;
 }
 
-std::string config_json(const TrainJob& job, const TrainTask& task, const TrainTarget& target,
-                        const JobIdentity& own, const std::string& renderer) {
+std::string config_json(const TrainJob& job, const TrainTask& task,
+                        const train::JobModelSettings& model, const JobIdentity& own) {
   auto json = train::JsonWriter{};
   json.add("recipe", task.name());
-  json.add("model", target.base_model);
+  json.add("model", model.base_model);
   json.add("data", job.data.string());
-  json.add("renderer", renderer);
+  json.add("renderer", model.user_metadata.at(renderer_field));
   json.add("steps", static_cast<std::int64_t>(job.settings.steps));
   json.add("batch_size", static_cast<std::int64_t>(job.settings.batch_size));
-  if (target.start_state.empty())
-    json.add("lora_rank", std::int64_t{job.lora_rank});
+  if (model.from.empty())
+    json.add("lora_rank", std::int64_t{model.lora_config.rank});
   else
-    json.add("from", target.start_state);
+    json.add("from", model.from);
   json.add("learning_rate", job.settings.adam.learning_rate);
   json.add("lr_schedule", to_string(job.settings.schedule));
   json.add("save_every", static_cast<std::int64_t>(job.settings.save_every));
@@ -115,38 +115,28 @@ Result<TrainResult> run_job(const TrainJob& job, TrainTask& task, Connection& co
   auto target = find_target(job, connection);
   if (!target)
     return fail(std::move(target.error()));
-  auto prepared = task.prepare(*target);
-  if (!prepared)
-    return fail(std::move(prepared.error()));
-  const auto identity = identity_of(job, task, target->base_model, target->start_state);
-  const auto own = task.options(target->base_model);
+  const auto durable = task.prepare(*target);
+  if (!durable)
+    return fail(durable.error());
+  const auto& model = durable->model;
+  const auto identity = identity_of(job, task, model.base_model, model.from);
+  const auto own = task.options(model.base_model);
   if (!identity || !own)
     return fail(identity ? own.error() : identity.error());
   const auto headline = task.told().front();
   auto folder = train::RunFolder::open(job.out, *identity, headline.column);
   if (!folder)
     return fail(std::move(folder.error()));
-  if (auto written
-      = folder->write_config(config_json(job, task, *target, *own, prepared->renderer));
-      !written)
+  if (auto written = folder->write_config(config_json(job, task, model, *own)); !written)
     return fail(std::move(written.error()));
 
-  const auto durable = train::DurableRun{
-      .model = {.base_model = target->base_model,
-                .from = target->start_state,
-                .lora_config
-                = {.rank = job.lora_rank, .seed = static_cast<std::int64_t>(job.settings.seed)},
-                .user_metadata = {{"renderer_name", prepared->renderer}}},
-      .settings = job.settings,
-      .recipe = std::move(prepared->recipe),
-      .rows = prepared->rows};
   const auto before = folder->headlines().size();
   if (before > 0)
     fmt::print(progress, "going on with step {} of {}, see {}\n", before, job.settings.steps,
                job.out.string());
   auto shown = Progress{progress, job.settings.steps, before, headline.name};
   auto outcome = train::run_durable(
-      [&](const auto& record) { return connection.job_session(record); }, durable, *folder,
+      [&](const auto& record) { return connection.job_session(record); }, *durable, *folder,
       [&](const train::StepRow& row) {
         shown.step_done(row.step, row.value(headline.column), row.tokens);
       },

@@ -6,16 +6,13 @@
 #include <memory>
 #include <utility>
 
-#include "train/rl.hpp"
-
 namespace tinkaf::cli {
 
 namespace {
 
 class RlTask final : public PromptTask {
 public:
-  RlTask(DrawOptions draw, std::uint64_t seed, std::string reward)
-      : PromptTask(draw, seed), reward_(std::move(reward)) {}
+  RlTask(DrawOptions draw, std::string reward) : PromptTask(draw), reward_(std::move(reward)) {}
 
   [[nodiscard]] std::string name() const override {
     return "rl";
@@ -30,14 +27,12 @@ private:
     return {{"--reward", reward_}};
   }
 
-  [[nodiscard]] std::unique_ptr<train::Recipe> make(const train::JobModel& model,
-                                                    train::SampleNotes notes,
-                                                    const std::vector<train::Prompt>& prompts,
-                                                    const text::Tokenizer& tokenizer,
-                                                    train::PolicySettings settings) override {
-    return std::make_unique<train::RlRecipe>(
-        model, std::move(notes), prompts, tokenizer,
-        train::RlSettings{std::move(settings), *train::parse_reward(reward_)}, notices_to_stderr());
+  [[nodiscard]] train::DurableRun make(const TrainTarget& target,
+                                       std::shared_ptr<const std::vector<train::Prompt>> prompts,
+                                       text::Tokenizer tokenizer,
+                                       train::PolicySettings settings) const override {
+    return train::rl_run(target.model, target.settings, std::move(prompts), std::move(tokenizer),
+                         {std::move(settings), *train::parse_reward(reward_)}, notices_to_stderr());
   }
 
   std::string reward_;
@@ -62,10 +57,9 @@ void add_train_rl(CLI::App& train, Command& run) {
                    "the completion that it begins with")
       ->check(one_of({"exact", "prefix"}))
       ->capture_default_str();
-  set_training(*command, run, arguments,
-               [arguments, draw, reward]() -> Result<std::unique_ptr<TrainTask>> {
-                 return std::make_unique<RlTask>(*draw, arguments->job.settings.seed, *reward);
-               });
+  set_training(*command, run, arguments, [draw, reward]() -> Result<std::unique_ptr<TrainTask>> {
+    return std::make_unique<RlTask>(*draw, *reward);
+  });
 }
 
 } // namespace tinkaf::cli

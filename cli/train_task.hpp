@@ -2,9 +2,7 @@
 #pragma once
 
 #include "cli/connection.hpp"
-#include "text/tokenizer.hpp"
 
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,24 +20,22 @@ struct ToldColumn {
   std::string name;
 };
 
-/// Where a task runs.
+/// What a task trains, and where.
 struct TrainTarget {
   const Connection& connection;
-  std::string base_model;
 
-  /// Resolved `--from`, and the same weights to sample from; empty where there is none.
-  std::string start_state;
+  /// With the base model of `--from`, if that was given.
+  train::JobModelSettings model;
+
+  /// The weights of `--from` to sample from; empty where there are none.
   std::string start_sampler;
+
+  train::RunSettings settings;
 };
 
-/// A task made ready for a service.
-struct PreparedTask {
-  std::size_t rows = 1;
-  train::MakeRecipe recipe;
-
-  /// How texts look to the model; stored with the training run.
-  std::string renderer = "chatml";
-};
+/// How texts look to a model unless a task says otherwise; told in the model's metadata.
+constexpr auto renderer_field = "renderer_name";
+constexpr auto usual_renderer = "chatml";
 
 /// A recipe and its own options, as what all trainings have in common sees them.
 class TrainTask {
@@ -58,9 +54,8 @@ public:
   /// Options of its own that its results depend on. Asks no service.
   [[nodiscard]] virtual Result<JobIdentity> options(const std::string& base_model) const = 0;
 
-  /// Renders the data and checks all that only the service can tell. What it returns lives no
-  /// longer than this.
-  [[nodiscard]] virtual Result<PreparedTask> prepare(const TrainTarget& target) = 0;
+  /// Renders the data and checks all that only the service can tell.
+  [[nodiscard]] virtual Result<train::DurableRun> prepare(const TrainTarget& target) = 0;
 };
 
 } // namespace tinkaf::cli

@@ -47,7 +47,14 @@ Result<TrainTarget> find_target(const TrainJob& job, const Connection& connectio
   const auto start = find_start(job);
   if (!start)
     return fail(start.error());
-  auto target = TrainTarget{connection, {}, start->state_path, start->sampler_path};
+  auto target = TrainTarget{
+      connection,
+      {.base_model = {},
+       .from = start->state_path,
+       .lora_config = {.rank = job.lora_rank, .seed = static_cast<std::int64_t>(job.settings.seed)},
+       .user_metadata = {{renderer_field, usual_renderer}}},
+      start->sampler_path,
+      job.settings};
   if (!start->state_path.empty()) {
     const auto info = info_of(connection, "--from", start->state_path);
     // A run that has begun no longer needs them.
@@ -61,14 +68,14 @@ Result<TrainTarget> find_target(const TrainJob& job, const Connection& connectio
         return fail(Errc::invalid_argument,
                     fmt::format("--from {} has the rank {}, but --lora-rank is {}: leave it out",
                                 job.from, *info->lora_rank, job.lora_rank));
-      target.base_model = info->base_model;
+      target.model.base_model = info->base_model;
       return target;
     }
   }
   auto model = connection.choose_model();
   if (!model)
     return fail(std::move(model.error()));
-  target.base_model = std::move(*model);
+  target.model.base_model = std::move(*model);
   return target;
 }
 

@@ -38,7 +38,6 @@ tinkaf_public_headers(public_headers
   train/model_rates.hpp
   train/recipe_job.hpp
   train/recipe_runs.hpp
-  train/sft_job.hpp
   train/start_point.hpp)
 
 set(targets ${tinkaf_libraries})

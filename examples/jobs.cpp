@@ -13,7 +13,8 @@
 #include <iostream>
 
 #include "examples/example_service.hpp"
-#include "train/sft_job.hpp"
+#include "train/recipe_job.hpp"
+#include "train/recipe_runs.hpp"
 
 using namespace tinkaf;
 
@@ -33,15 +34,16 @@ std::shared_ptr<const std::vector<train::Example>> make_examples() {
 /// A job that fine-tunes in a folder of its own, and is started again when it breaks.
 StartJob make_job(const std::string& name, const examples::ExampleService& service,
                   std::size_t steps) {
-  train::SftJobSettings settings;
-  settings.options = service.options;
-  settings.folder = service.folder() / name;
-  settings.identity = {{"--name", name}, {"--steps", std::to_string(steps)}};
-  settings.job.model = {.base_model = service.model, .lora_config = {.rank = 4, .seed = 1}};
-  settings.job.settings = {.steps = steps, .batch_size = 1, .save_every = 5};
-  settings.job.settings.adam.learning_rate = 1e-2;
-  settings.examples = make_examples();
-  return {.name = name, .run = train::sft_job(std::move(settings))};
+  train::RunSettings settings{.steps = steps, .batch_size = 1, .save_every = 5};
+  settings.adam.learning_rate = 1e-2;
+  return {.name = name,
+          .run
+          = train::recipe_job({.options = service.options,
+                               .folder = service.folder() / name,
+                               .identity = {{"--name", name}, {"--steps", std::to_string(steps)}},
+                               .job = train::sft_run({.base_model = service.model,
+                                                      .lora_config = {.rank = 4, .seed = 1}},
+                                                     settings, make_examples())})};
 }
 
 /// Asks an actor and waits for its answer.

@@ -21,7 +21,8 @@
 #include <string>
 #include <utility>
 
-#include "train/sft_job.hpp"
+#include "train/recipe_job.hpp"
+#include "train/recipe_runs.hpp"
 
 using namespace tinkaf;
 using namespace tinkaf::train;
@@ -74,16 +75,15 @@ struct JobsFixture {
   }
 
   [[nodiscard]] StartJob job(const std::string& name, ClientOptions options) const {
-    auto settings = SftJobSettings{};
-    settings.options = std::move(options);
-    settings.folder = temp.path() / name;
-    settings.identity = {{"--name", name}};
-    settings.job.model = {.base_model = "tiny", .lora_config = {.rank = 4, .seed = 1}};
-    settings.job.settings = {.steps = steps, .batch_size = 2, .save_every = 3};
-    settings.job.settings.adam.learning_rate = 0.01;
-    settings.examples = examples;
+    auto settings = RunSettings{.steps = steps, .batch_size = 2, .save_every = 3};
+    settings.adam.learning_rate = 0.01;
+    auto run = sft_run({.base_model = "tiny", .lora_config = {.rank = 4, .seed = 1}}, settings,
+                       examples);
     return {.name = name,
-            .run = sft_job(std::move(settings)),
+            .run = recipe_job({.options = std::move(options),
+                               .folder = temp.path() / name,
+                               .identity = {{"--name", name}},
+                               .job = std::move(run)}),
             .restarts = {.max_restarts = 100, .first_delay = 1ms, .max_delay = 10ms}};
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/durable_sft.hpp"
+#include "train/durable_run.hpp"
 
 #include "test/catch.hpp"
 #include "test/client/local_service.hpp"
@@ -12,6 +12,8 @@
 #include <stop_token>
 #include <thread>
 #include <utility>
+
+#include "train/recipe_runs.hpp"
 
 using namespace tinkaf;
 using namespace tinkaf::train;
@@ -37,7 +39,7 @@ struct DurableFixture {
     REQUIRE(folder);
     journal = folder->journal().get();
     seen.clear();
-    return run_durable_sft(
+    return run_durable(
         [this](const std::optional<SessionRecord>& record) -> Result<Service> {
           if (!record) {
             ++new_sessions;
@@ -49,7 +51,7 @@ struct DurableFixture {
                 Error{.code = Errc::not_found, .message = "no such session", .http_status = 404});
           return Service::resume(*record, local.options(), {});
         },
-        job, examples, *folder,
+        sft_run(job.model, job.settings, examples), *folder,
         [&](const StepRow& row) {
           seen.push_back(row.step);
           if (also)
@@ -140,8 +142,8 @@ struct DurableFixture {
 
   test::LocalService local;
   test::TempFolder temp;
-  std::vector<Example> examples = test::make_examples();
-  DurableSft job;
+  std::shared_ptr<const std::vector<Example>> examples = share(test::make_examples());
+  DurableRun job;
   std::stop_source stop;
   JobJournal* journal = nullptr; // of the present run
   bool session_gone = false;
