@@ -8,6 +8,8 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <exception>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace tinkaf {
@@ -16,6 +18,12 @@ namespace {
 
 struct LedgerState {
   std::shared_ptr<OperationLog> log;
+
+  /// Why the first note failed that did.
+  std::optional<Error> failed;
+
+  /// Notes nothing behind a gap: what was asked for later would take its place.
+  Result<void> note(const NumberedTurn& turn);
 
   static inline const char* name = "tinkaf.ledger";
 };
@@ -32,13 +40,22 @@ Result<void> guarded(Call call) {
   }
 }
 
+Result<void> LedgerState::note(const NumberedTurn& turn) {
+  if (failed)
+    return fail(*failed);
+  auto noted = guarded([&] { return log->note(turn); });
+  if (!noted)
+    failed = noted.error();
+  return noted;
+}
+
 LedgerActor::behavior_type ledger(LedgerActor::stateful_pointer<LedgerState> self,
                                   std::shared_ptr<OperationLog> log) {
   end_on_exception(self);
   self->state.log = std::move(log);
   return {
       [self](const NumberedTurn& turn) -> caf::result<Done> {
-        if (auto noted = guarded([&] { return self->state.log->note(turn); }); !noted)
+        if (auto noted = self->state.note(turn); !noted)
           return to_caf(std::move(noted.error()));
         return Done{};
       },

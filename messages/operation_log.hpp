@@ -16,7 +16,7 @@ public:
 
   /// Notes numbers before their requests leave; the note is safe when this returns. What was noted
   /// of these numbers and of those above before never left and is forgotten. With an error, nothing
-  /// is sent and the operation fails with it.
+  /// is sent; the operation and all that are behind it fail with it.
   [[nodiscard]] virtual Result<void> note(const NumberedTurn& turn) = 0;
 
   /// The service has the request of that number; `result` is where its answer will be.

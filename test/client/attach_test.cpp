@@ -8,6 +8,8 @@
 #include <caf/send.hpp>
 
 #include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 using namespace tinkaf;
@@ -38,6 +40,28 @@ LedgerActor::behavior_type ledger(LedgerActor::pointer, std::shared_ptr<Notes> n
         notes->at(seq_id).accepted = future;
       },
   };
+}
+
+/// A log whose disk is full for one note, that of the first optimizer step.
+class FullOnce : public OperationLog {
+public:
+  Result<void> note(const NumberedTurn& turn) override {
+    const auto full
+        = turn.front().type == RequestType::optim_step && !std::exchange(was_full_, true);
+    return full ? fail(Errc::io_error, "the disk is full") : Result<void>{};
+  }
+
+  Result<void> accepted(std::int64_t, const FutureRef&) override {
+    return {};
+  }
+
+private:
+  bool was_full_ = false;
+};
+
+template <class T>
+Errc code_of(const Result<T>& result) {
+  return result ? Errc::none : result.error().code;
 }
 
 /// One life of a process: an actor system with a session and a ledger.
@@ -169,6 +193,22 @@ TEST_CASE_METHOD(test::LocalService,
   CHECK(loss_of(life.ask<ForwardBackwardOutput>(*client, pass, input)) == expected[3]);
   REQUIRE(life.ask<OptimStepResponse>(*client, adam).has_value());
   CHECK(life.noted().size() == 8);
+}
+
+TEST_CASE_METHOD(test::LocalService, "No operation takes the place of one that could not be noted",
+                 "[client][attach][end-to-end]") {
+  const auto service = connect();
+  const auto client = service.create_lora_training_client("tiny", {.rank = 4, .seed = 1}, {},
+                                                          std::make_shared<FullOnce>());
+  REQUIRE(client.has_value());
+  auto pass = client->forward_backward(batch());
+  auto step = client->optim_step({});
+  auto save = client->save_state("without-the-step");
+  auto second = client->optim_step({});
+  CHECK(pass.get().has_value());
+  CHECK(code_of(step.get()) == Errc::io_error);
+  CHECK(code_of(save.get()) == Errc::io_error);
+  CHECK(code_of(second.get()) == Errc::io_error);
 }
 
 TEST_CASE_METHOD(test::LocalService, "A session that the service never had cannot be gone on with",
