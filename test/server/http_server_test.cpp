@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/http_server.hpp"
 
+#include "server/server_options.hpp"
 #include "test/catch.hpp"
 #include "test/server/http_client.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <iterator>
 #include <mutex>
 #include <thread>
+
+#include <sys/resource.h>
 
 using namespace std::chrono_literals;
 using namespace tinkaf;
@@ -70,6 +75,15 @@ struct Fixture {
 std::size_t threads_of_this_process() {
   using Iterator = std::filesystem::directory_iterator;
   return static_cast<std::size_t>(std::distance(Iterator{"/proc/self/task"}, Iterator{}));
+}
+
+/// How many connections the system lets wait, for a server of this process to take them.
+std::size_t longest_line() {
+  std::size_t queue = 128;
+  std::ifstream{"/proc/sys/net/core/somaxconn"} >> queue;
+  rlimit files{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
+  return std::min<std::size_t>(queue, (files.rlim_cur - 100) / 2); // both ends are here
 }
 
 } // namespace
@@ -190,6 +204,44 @@ TEST_CASE_METHOD(Fixture, "Half-open and slow clients leave room for others, up 
   CHECK(connect().is_closed()); // one too many
   slow.pop_front();
   CHECK(other.call("POST", "/echo", "abc").body == "POSTabc");
+}
+
+TEST_CASE_METHOD(Fixture, "Thousands that connect at once wait in line, and none is refused",
+                 "[server][http]") {
+  options.threads = 1;
+  std::promise<void> begun;
+  std::promise<void> goes_on;
+  const auto handle = options.handle;
+  options.handle = [&](HttpCall call, Responder responder) {
+    if (call.path == "/block") {
+      begun.set_value();
+      goes_on.get_future().wait();
+    }
+    handle(std::move(call), std::move(responder));
+  };
+  auto first = connect();
+  first.send("GET", "/block", "");
+  begun.get_future().wait(); // from here on nobody accepts
+  const auto line = std::min<std::size_t>(2'000, longest_line());
+  std::deque<HttpClient> clients;
+  for (std::size_t i = 0; i < line; ++i) {
+    clients.push_back(connect());
+    clients.back().send("GET", "/echo", "");
+  }
+  goes_on.set_value();
+  CHECK(first.receive().body == "GET");
+  for (auto& client : clients)
+    CHECK(client.receive().body == "GET");
+  for (auto& client : clients) // idle ones that wake up together
+    client.send("GET", "/echo?again", "");
+  for (auto& client : clients)
+    CHECK(client.receive().body == "GETagain");
+}
+
+TEST_CASE("Connections are kept for longer than those of clients and front ends",
+          "[server][http]") {
+  CHECK(HttpServerOptions{}.keep_alive >= 75s);
+  CHECK(ServerLimits{}.keep_alive >= 75s);
 }
 
 TEST_CASE_METHOD(Fixture, "A request that nobody answers is told so", "[server][http]") {

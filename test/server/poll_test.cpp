@@ -29,6 +29,38 @@ TEST_CASE_METHOD(ServerFixture, "Polls wait for a result, and all get the same",
     CHECK(poller.http.receive().body == first.body);
 }
 
+TEST_CASE_METHOD(ServerFixture, "Large bodies that are being read delay nobody else",
+                 "[server][polls]") {
+  auto api = client();
+  const auto session = api.session();
+  const auto model = api.model(session);
+  const auto large = [&](std::int64_t seq_id) {
+    return wire::to_json(ForwardBackwardRequest{.model_id = model,
+                                                .seq_id = seq_id,
+                                                .data = BatchSlice::whole(
+                                                    make_batch(std::vector<Datum>(500, datum(5))))})
+        .value();
+  };
+  REQUIRE(large(1).size() > std::size_t{64} << 10);
+  trainer->hold_checks(); // which come behind the parsing, on the same thread
+  std::deque<ApiClient> senders;
+  for (std::int64_t seq_id = 1; seq_id <= 6; ++seq_id) {
+    senders.push_back(client());
+    senders.back().http.send("POST", "/api/v1/forward_backward", large(seq_id),
+                             {{"Content-Type", "application/json"}});
+  }
+  trainer->wait_for_held_checks(2);
+  for (int i = 0; i < 10; ++i) {
+    REQUIRE(api.post("session_heartbeat", wire::to_json(SessionHeartbeatRequest{session})).status
+            == 200);
+    REQUIRE(client().get("healthz").status == 200);
+    REQUIRE(api.post("optim_step", step(model, 10 + i)).status == 200);
+  }
+  trainer->release();
+  for (auto& sender : senders)
+    CHECK(sender.http.receive().status == 200);
+}
+
 TEST_CASE_METHOD(ServerFixture, "A poll whose time is over is told to try again",
                  "[server][polls]") {
   options.limits.poll_hold = 0ms;

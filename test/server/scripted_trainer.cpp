@@ -148,6 +148,7 @@ void ScriptedTrainer::hold() {
 void ScriptedTrainer::release() {
   const std::lock_guard lock{mutex_};
   held_ = false;
+  checks_held_ = false;
   changed_.notify_all();
 }
 
@@ -183,7 +184,24 @@ Result<void> ScriptedTrainer::check_loss_config(LossFn,
   return {};
 }
 
+void ScriptedTrainer::hold_checks() {
+  const std::lock_guard lock{mutex_};
+  checks_held_ = true;
+}
+
+void ScriptedTrainer::wait_for_held_checks(std::size_t count) {
+  std::unique_lock lock{mutex_};
+  changed_.wait(lock, [&] { return held_checks_ >= count; });
+}
+
 Result<void> ScriptedTrainer::check_datum(const Datum& datum, LossFn, std::size_t index) const {
+  {
+    std::unique_lock lock{mutex_};
+    ++held_checks_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !checks_held_; });
+    --held_checks_;
+  }
   if (const auto token = first_token(datum); token < 0 || token > 999)
     return fail(Errc::invalid_argument,
                 fmt::format("data[{}].model_input: token {} is not in [0, 999]", index, token));

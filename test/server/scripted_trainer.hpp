@@ -24,6 +24,12 @@ public:
   void hold();
   void release();
 
+  /// Makes all checks of data from now on wait for `release`.
+  void hold_checks();
+
+  /// Waits until so many checks are held.
+  void wait_for_held_checks(std::size_t count);
+
   /// Waits until `count` pieces of work have begun since the start.
   void wait_for_begun(std::size_t count);
 
@@ -65,9 +71,11 @@ private:
 
   std::string name_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  mutable std::condition_variable_any changed_;
   std::vector<std::string> log_;
   bool held_ = false;
+  bool checks_held_ = false;
+  mutable std::size_t held_checks_ = 0; // how many wait
   bool disk_full_ = false;
 };
 
