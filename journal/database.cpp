@@ -112,6 +112,12 @@ Result<Database> Database::open(const std::filesystem::path& file) {
   // An exclusive lock needs no shared memory, and the system drops it with the process.
   if (auto locked = database.run("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT"); !locked)
     return fail(std::move(locked.error()));
+  // Whoever had it until now may have taken it away.
+  auto is_gone = 0;
+  sqlite3_file_control(opened, "main", SQLITE_FCNTL_HAS_MOVED, &is_gone);
+  if (is_gone != 0)
+    return fail(Errc::conflict,
+                fmt::format("another process has just taken away the journal {}", file.string()));
   return database;
 }
 

@@ -34,15 +34,6 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
-/// Makes a rename last; a folder that cannot be synced is no reason to fail.
-void sync_folder(const std::filesystem::path& folder) {
-  const auto fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-  if (fd < 0)
-    return;
-  ::fsync(fd);
-  ::close(fd);
-}
-
 /// Where the last whole line ends, or -1 with `errno` set.
 std::int64_t end_of_whole_lines(int fd, std::int64_t size) {
   char last = '\n';
@@ -58,13 +49,23 @@ std::int64_t end_of_whole_lines(int fd, std::int64_t size) {
 
 } // namespace
 
+void sync_folder(const std::filesystem::path& folder) {
+  const auto fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  if (fd < 0)
+    return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
 Result<void> write_file(const std::filesystem::path& file, std::string_view content) {
-  auto temporary = file.string() + ".XXXXXX";
-  const auto fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  // The same name each time, so that what a crash leaves behind is written over by the next try.
+  const auto temporary = file.string() + ".new";
+  const auto fd
+      = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (fd < 0)
     return cannot("create", temporary, errno);
   auto reason = write_all(fd, content);
-  if (reason == 0 && (::fchmod(fd, 0644) != 0 || ::fsync(fd) != 0))
+  if (reason == 0 && ::fsync(fd) != 0)
     reason = errno;
   if (::close(fd) != 0 && reason == 0)
     reason = errno;
@@ -104,12 +105,14 @@ LineFile::LineFile(int fd, std::int64_t size, std::filesystem::path file)
     : fd_(fd), size_(size), file_(std::move(file)) {}
 
 LineFile::LineFile(LineFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), size_(other.size_), file_(std::move(other.file_)) {}
+    : fd_(std::exchange(other.fd_, -1)), size_(other.size_), file_(std::move(other.file_)),
+      folder_synced_(other.folder_synced_) {}
 
 LineFile& LineFile::operator=(LineFile&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(size_, other.size_);
   std::swap(file_, other.file_);
+  std::swap(folder_synced_, other.folder_synced_);
   return *this;
 }
 
@@ -133,6 +136,8 @@ Result<void> LineFile::append(std::string_view line) {
 Result<void> LineFile::sync() {
   if (::fsync(fd_) != 0 && errno != EINVAL)
     return cannot("write", file_, errno);
+  if (!std::exchange(folder_synced_, true))
+    sync_folder(file_.parent_path());
   return {};
 }
 

@@ -10,9 +10,14 @@
 namespace tinkaf::train {
 
 /// Puts `content` in the place of `file` at once: readers see the old file or the whole new one,
-/// also after a crash or on a full disk.
+/// also after a crash or on a full disk. One process and thread at a time.
 /// @returns `Errc::io_error` naming the file and the system's reason
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& file, std::string_view content);
+
+/// Waits until the names of what was made in a folder, or moved there, are on the disk; a folder
+/// that cannot be synced is no reason to fail.
+/// @param folder the present one if empty
+void sync_folder(const std::filesystem::path& folder);
 
 /// A text file that grows by whole lines. Not for use from several threads.
 class LineFile {
@@ -32,7 +37,7 @@ public:
   /// @returns `Errc::io_error`, for example when the disk is full
   [[nodiscard]] Result<void> append(std::string_view line);
 
-  /// Waits until everything added so far is on the disk.
+  /// Waits until everything added so far is on the disk, the file's name included.
   [[nodiscard]] Result<void> sync();
 
 private:
@@ -41,6 +46,7 @@ private:
   int fd_ = -1;
   std::int64_t size_ = 0;
   std::filesystem::path file_;
+  bool folder_synced_ = false;
 };
 
 } // namespace tinkaf::train

@@ -53,14 +53,21 @@ private:
   std::vector<fs::path> paths_;
 };
 
+/// The log that SQLite keeps beside a journal that is open.
+fs::path log_of(const fs::path& journal) {
+  return journal.string() + "-wal";
+}
+
 Result<void> make_folders(const fs::path& folder, Made& made) {
   auto failed = std::error_code{};
   if (folder.empty() || fs::is_directory(folder, failed))
     return {};
   if (auto parent = make_folders(folder.parent_path(), made); !parent)
     return parent;
-  if (fs::create_directory(folder, failed))
+  if (fs::create_directory(folder, failed)) {
     made.add(folder);
+    sync_folder(folder.parent_path());
+  }
   if (failed)
     return fail(Errc::io_error,
                 fmt::format("cannot make the folder {}: {}", folder.string(), failed.message()));
@@ -142,16 +149,20 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
   const auto journal_file = whole / journal_name;
   auto failed = std::error_code{};
   const auto is_new = !fs::exists(journal_file, failed);
+  auto held = std::shared_ptr<JobJournal>{}; // goes behind what was made, as in the destructor
   auto made = Made{};
   if (auto folders = make_folders(whole, made); !folders)
     return fail(folders.error());
   auto journal = JobJournal::open(journal_file, identity);
   // It may be another process that has just begun the run.
-  if (is_new && (journal || journal.error().code != Errc::conflict))
+  if (is_new && (journal || journal.error().code != Errc::conflict)) {
     made.add(journal_file);
+    made.add(log_of(journal_file));
+  }
   if (!journal)
     return fail(std::move(journal.error()));
-  if (auto empty = check_empty(whole, **journal); !empty)
+  held = std::move(*journal);
+  if (auto empty = check_empty(whole, *held); !empty)
     return fail(std::move(empty.error()));
   auto metrics = make_file(whole / metrics_name, made);
   if (!metrics)
@@ -159,9 +170,8 @@ Result<RunFolder> RunFolder::open(const fs::path& folder, const JobIdentity& ide
   auto checkpoints = make_file(whole / checkpoints_name, made);
   if (!checkpoints)
     return fail(checkpoints.error());
-  auto result
-      = RunFolder{whole,       std::move(*journal), std::move(*metrics), std::move(*checkpoints),
-                  made.keep(), std::move(headline)};
+  auto result = RunFolder{
+      whole, held, std::move(*metrics), std::move(*checkpoints), made.keep(), std::move(headline)};
   if (auto loaded = result.load(); !loaded)
     return fail(std::move(loaded.error()));
   return result;
@@ -178,8 +188,7 @@ RunFolder::RunFolder(fs::path folder, std::shared_ptr<JobJournal> journal, LineF
       made_(std::move(made)) {}
 
 RunFolder::~RunFolder() {
-  journal_.reset(); // takes its log away
-  Made::remove(made_);
+  Made::remove(made_); // as long as the journal is held, so that nobody else has begun to use it
 }
 
 Result<void> RunFolder::load() {

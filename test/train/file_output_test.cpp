@@ -4,6 +4,10 @@
 #include "test/catch.hpp"
 #include "test/train/temp_folder.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace tinkaf;
 using namespace tinkaf::train;
 
@@ -14,6 +18,31 @@ TEST_CASE("A file is replaced as a whole and leaves no temporary one", "[train][
   REQUIRE(write_file(file, "new"));
   CHECK(test::read_text(file) == "new");
   CHECK(std::distance(std::filesystem::directory_iterator{folder.path()}, {}) == 1);
+}
+
+TEST_CASE("What a crash has left of a file is written over", "[train][file_output]") {
+  const auto folder = test::TempFolder{};
+  const auto file = folder.path() / "x.json";
+  // Each try is killed half way through.
+  auto limit = rlimit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const auto left
+      = [&] { return std::distance(std::filesystem::directory_iterator{folder.path()}, {}); };
+  for (auto times = 0; times < 3; ++times)
+    if (const auto child = ::fork(); child == 0) {
+      const auto small = rlimit{1, limit.rlim_max};
+      ::setrlimit(RLIMIT_FSIZE, &small); // the second byte ends it
+      static_cast<void>(write_file(file, "too long"));
+      ::_exit(0);
+    } else {
+      auto status = 0;
+      REQUIRE(::waitpid(child, &status, 0) == child);
+      REQUIRE(WIFSIGNALED(status));
+    }
+  CHECK(left() == 1);
+  REQUIRE(write_file(file, "whole"));
+  CHECK(test::read_text(file) == "whole");
+  CHECK(left() == 1);
 }
 
 TEST_CASE("A file that cannot be written is named with the reason", "[train][file_output]") {

@@ -4,6 +4,9 @@
 #include "test/catch.hpp"
 #include "test/train/temp_folder.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include "train/step_samples.hpp"
 #include <sqlite3.h>
 
@@ -168,4 +171,24 @@ TEST_CASE("A folder that another run works on is refused", "[train][run_folder]"
   REQUIRE_FALSE(second);
   CHECK(second.error().code == Errc::conflict);
   CHECK(std::filesystem::exists(temp.path() / "journal.sqlite"));
+}
+
+TEST_CASE("A folder that one run takes away is none that another goes on with",
+          "[train][run_folder]") {
+  const auto temp = test::TempFolder{};
+  const auto path = temp.path() / "run";
+  auto lost = std::atomic<int>{0};
+  auto opened = std::atomic<int>{0};
+  const auto open_often = [&] {
+    for (auto times = 0; times < 500; ++times) {
+      const auto folder = RunFolder::open(path, identity); // which nothing happens in
+      opened += folder ? 1 : 0;
+      lost += folder && !std::filesystem::exists(path / "journal.sqlite") ? 1 : 0;
+    }
+  };
+  auto other = std::thread{open_often};
+  open_often();
+  other.join();
+  CHECK(opened > 0);
+  CHECK(lost == 0);
 }
