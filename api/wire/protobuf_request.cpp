@@ -96,8 +96,8 @@ void write(auto& sink, const TensorData& tensor) {
 void write(auto& sink, const Datum& datum) {
   for (const auto& chunk : datum.model_input.chunks)
     sink.message(field::model_input, [&](auto& inner) { write(inner, chunk); });
-  for (const auto& [name, tensor] : datum.loss_fn_inputs)
-    sink.message(field::loss_fn_inputs, [&](auto& entry) {
+  for (const auto& [key, value] : datum.loss_fn_inputs)
+    sink.message(field::loss_fn_inputs, [&name = key, &tensor = value](auto& entry) {
       entry.bytes(field::key, name);
       entry.message(field::value, [&](auto& inner) { write(inner, tensor); });
     });
@@ -111,10 +111,10 @@ void write(auto& sink, const ForwardBackwardRequest& request) {
     sink.message(field::data, [&](auto& inner) { write(inner, datum); });
   sink.bytes(field::loss_fn, to_string(request.loss_fn));
   if (request.loss_fn_config)
-    for (const auto& [name, value] : *request.loss_fn_config)
-      sink.message(field::loss_fn_config, [&](auto& entry) {
+    for (const auto& [key, value] : *request.loss_fn_config)
+      sink.message(field::loss_fn_config, [&name = key, number = value](auto& entry) {
         entry.bytes(field::key, name);
-        entry.number(field::value, value);
+        entry.number(field::value, number);
       });
   if (request.forward_only)
     sink.varint(field::forward_only, 1);
