@@ -104,7 +104,14 @@ HttpReply import_checkpoint(ServiceCore& core, const HttpCall& call) {
   static const std::vector<std::string> files{"adapter_config.json", "adapter_model.safetensors"};
   if (auto unpacked = untar(call.body, files, core.options.limits.max_body, *folder); !unpacked)
     return error_reply(unpacked.error());
-  return store(core, **base, name, guarded([&] { return (*base)->import_adapter(*folder); }));
+  auto made = guarded([&] { return (*base)->import_adapter(*folder); });
+  if (!made) { // clients know the files by the names that these have in the tar
+    const auto where = folder->string() + "/";
+    auto& text = made.error().message;
+    for (auto at = text.find(where); at != std::string::npos; at = text.find(where, at))
+      text.erase(at, where.size());
+  }
+  return store(core, **base, name, made);
 }
 
 HttpReply merge_checkpoints(ServiceCore& core, const HttpCall& call) {

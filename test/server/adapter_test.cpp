@@ -2,9 +2,9 @@
 #include "server/model/random_model.hpp"
 #include "server/model/safetensors.hpp"
 #include "test/server/server_fixture.hpp"
+#include "test/server/tar_writer.hpp"
 
 #include <cmath>
-#include <cstdio>
 
 using namespace tinkaf;
 using namespace tinkaf::test;
@@ -12,34 +12,6 @@ using namespace tinkaf::test;
 // Adapters that no training here has made.
 
 namespace {
-
-/// A tar of files with short names, or of entries of another type.
-std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files, char type = '0') {
-  std::string out;
-  for (const auto& [name, content] : files) {
-    std::string head(512, '\0');
-    head.replace(0, name.size(), name);
-    const auto put = [&head](std::size_t at, const char* format, std::size_t value) {
-      char text[16];
-      const auto size = std::snprintf(text, sizeof text, format, static_cast<unsigned>(value));
-      head.replace(at, static_cast<std::size_t>(size), text);
-    };
-    put(100, "%07o", 0644);
-    put(124, "%011o", content.size());
-    put(136, "%011o", 0);
-    head[156] = type;
-    head.replace(257, 5, "ustar");
-    head.replace(263, 2, "00");
-    head.replace(148, 8, "        ");
-    std::size_t sum = 0;
-    for (const char x : head)
-      sum += static_cast<unsigned char>(x);
-    put(148, "%06o", sum);
-    head[154] = '\0';
-    out += head + content + std::string((512 - content.size() % 512) % 512, '\0');
-  }
-  return out + std::string(1024, '\0');
-}
 
 struct Fixture {
   Fixture() {
@@ -187,4 +159,45 @@ TEST_CASE_METHOD(Fixture, "What cannot be taken in or summed up is refused with 
   refused(merge(""), 400, "sources: must be 1 to 64 checkpoints, but are 0");
   refused(merge(source("tinker://a/weights/b", "1")), 404, "tinker://a/weights/b");
   refused(merge(source("nonsense", "1")), 400, "sources[0].path");
+}
+
+TEST_CASE_METHOD(Fixture, "Tensors that are cut off or forged are refused with file and reason",
+                 "[server][adapters][errors]") {
+  (void)foreign(6, 1);
+  const auto good = read_text(folder.path() / "foreign.safetensors");
+  const auto refusal = [&](const std::string& tensors) {
+    const auto answer = send(tar_of({{"adapter_config.json", R"({"peft_type":"LORA","r":3})"},
+                                     {"adapter_model.safetensors", tensors}}),
+                             "base_model=small");
+    const std::string before = R"({"category":"user","detail":"adapter_model.safetensors: )";
+    INFO(answer.body);
+    CHECK(answer.status == 400);
+    REQUIRE(answer.body.starts_with(before));
+    return answer.body.substr(before.size(), answer.body.size() - before.size() - 2);
+  };
+  const auto of_tensor = [](const std::string& part, const std::string& reason) {
+    return R"(tensor \"base_model.model.model.layers.1.self_attn.q_proj.lora_)" + part
+           + R"(.weight\": data_offsets )" + reason;
+  };
+  const auto forged = [&](const std::string& from, const std::string& to) {
+    auto bytes = good;
+    REQUIRE(from.size() == to.size());
+    const auto at = bytes.find(from);
+    REQUIRE(at != std::string::npos);
+    return bytes.replace(at, from.size(), to);
+  };
+  (void)path_in(send(tar_of({{"adapter_config.json", R"({"peft_type":"LORA","r":3})"},
+                             {"adapter_model.safetensors", good}}),
+                     "base_model=small"));
+  CHECK(refusal(good.substr(0, good.size() - 1))
+        == of_tensor("B", "[384, 768] are not inside the 767 bytes of data"));
+  CHECK(refusal(good.substr(0, 5)) == "is too short for a safetensors file");
+  CHECK(refusal(std::string(8, '\xff') + good.substr(8))
+        == "header length 18446744073709551615 is larger than the file");
+  CHECK(refusal(forged("[3,32]", "[9,32]"))
+        == of_tensor("A", "[0, 384] do not fit shape and dtype"));
+  CHECK(refusal(forged("[0,384]", "[0,999]"))
+        == of_tensor("A", "[0, 999] are not inside the 768 bytes of data"));
+  CHECK(refusal(forged("[384,768]", "[380,768]"))
+        == of_tensor("B", "[380, 768] do not fit shape and dtype"));
 }

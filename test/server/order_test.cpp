@@ -169,6 +169,7 @@ TEST_CASE_METHOD(ServerFixture, "A model is unloaded behind its work, twice if n
         api.result<UnloadModelResponse>(RequestType::unload_model, api.submit("unload_model", body))
             .model_id
         == model);
+  CHECK(trainer->models() == 0);
   (void)api.result<ForwardBackwardOutput>(pass_type, done);
   CHECK(api.failure(RequestType::optim_step, stuck).error.find("unloaded") != std::string::npos);
   const auto late = api.post("optim_step", step(model, 4));

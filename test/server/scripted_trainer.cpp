@@ -27,7 +27,14 @@ Token first_token(const Datum& datum) {
 
 class ScriptedModel : public server::TrainedModel {
 public:
-  ScriptedModel(ScriptedTrainer& trainer, LoraConfig config) : trainer_(trainer), config_(config) {}
+  ScriptedModel(ScriptedTrainer& trainer, LoraConfig config) : trainer_(trainer), config_(config) {
+    ++trainer_.models_;
+  }
+  ~ScriptedModel() override {
+    --trainer_.models_;
+  }
+  ScriptedModel(const ScriptedModel&) = delete;
+  ScriptedModel& operator=(const ScriptedModel&) = delete;
 
   LoraConfig config() const override {
     return config_;

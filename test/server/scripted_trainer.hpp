@@ -3,6 +3,7 @@
 
 #include "server/trainer.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,11 @@ public:
 
   /// What was computed, in order, for example "forward_backward 7 8" or "optim_step".
   [[nodiscard]] std::vector<std::string> log() const;
+
+  /// How many models there are in memory.
+  [[nodiscard]] int models() const {
+    return models_;
+  }
 
   void fill_disk();
 
@@ -70,6 +76,7 @@ private:
   [[nodiscard]] Result<void> begin(std::string what, const std::stop_token& stop);
 
   std::string name_;
+  std::atomic<int> models_ = 0;
   mutable std::mutex mutex_;
   mutable std::condition_variable_any changed_;
   std::vector<std::string> log_;

@@ -111,6 +111,18 @@ TEST_CASE_METHOD(Fixture, "A model learns, is saved, resumed by another server, 
   update(later, model, 4);
   CHECK(loss(later, model, 5, true) == expected);
 
+  // Without the optimizer's state the weights are the same, but the next step is another one.
+  const auto fresh = later.model(later.session(), 0, "tiny");
+  (void)later.result<LoadWeightsResponse>(
+      RequestType::load_weights,
+      later.submit("load_weights",
+                   wire::to_json(LoadWeightsRequest{
+                       .model_id = fresh, .seq_id = 1, .path = saved.path, .optimizer = false})));
+  CHECK(loss(later, fresh, 2, true) == last);
+  (void)loss(later, fresh, 3);
+  update(later, fresh, 4);
+  CHECK(loss(later, fresh, 5, true) != expected);
+
   AsampleRequest request{.sample = {.prompt = ModelInput::from_ints({10, 40}),
                                     .sampling_params = {.max_tokens = 1, .temperature = 0}},
                          .model_path = sampler.path};
