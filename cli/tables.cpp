@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tables.hpp"
 
+#include "api/wire/json_parse.hpp"
+
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 #include <rapidjson/prettywriter.h>
@@ -146,15 +148,14 @@ std::string table_text(const std::vector<std::string>& head,
 }
 
 std::string pretty_json(std::string_view json) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseFullPrecisionFlag>(json.data(), json.size());
-  if (document.HasParseError())
+  auto document = wire::parse_document(json);
+  if (!document)
     return std::string{json};
-  space_times(document, document.GetAllocator());
+  space_times(*document, document->GetAllocator());
   rapidjson::StringBuffer buffer;
   rapidjson::PrettyWriter<rapidjson::StringBuffer> writer{buffer};
   writer.SetIndent(' ', 2);
-  document.Accept(writer);
+  document->Accept(writer);
   return {buffer.GetString(), buffer.GetSize()};
 }
 

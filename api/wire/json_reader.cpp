@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wire/json_reader.hpp"
 
+#include "api/wire/json_parse.hpp"
 #include "api/wire/utf8.hpp"
 
 #include <fmt/format.h>
@@ -63,15 +64,12 @@ Result<rapidjson::Document> parse_json(std::string_view json, std::string_view w
     return fail(code, fmt::format("{}: the body has a zero byte at {}", what, at));
   if (depth_of(json) > max_depth)
     return fail(code, fmt::format("{}: the body is nested deeper than {}", what, max_depth));
-  constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag
-                             | rapidjson::kParseFullPrecisionFlag;
-  rapidjson::Document document;
-  document.Parse<flags>(json.data(), json.size());
-  if (document.HasParseError())
+  auto document = parse_document(json);
+  if (!document)
     return fail(code, fmt::format("{}: the body is not JSON (byte {}: {})", what,
-                                  document.GetErrorOffset(),
-                                  rapidjson::GetParseError_En(document.GetParseError())));
-  return document;
+                                  document.error().Offset(),
+                                  rapidjson::GetParseError_En(document.error().Code())));
+  return std::move(*document);
 }
 
 const rapidjson::Value* find_member(const rapidjson::Value& object,
