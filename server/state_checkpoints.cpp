@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 // The checkpoints of a state folder.
 
@@ -49,6 +50,16 @@ std::error_code move_into_place(const fs::path& from, const fs::path& to) {
   if (!error)
     fs::rename(from, to, error);
   return error;
+}
+
+/// Waits until the names in a folder are on the disk; one that cannot be synced is no reason to
+/// fail.
+void sync_names(const fs::path& folder) {
+  const auto handle = ::open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  if (handle < 0)
+    return;
+  ::fsync(handle);
+  ::close(handle);
 }
 
 struct Removal {
@@ -180,14 +191,21 @@ Result<void> StateFolder::put(const TinkerPath& path, CheckpointInfo info,
   info.version = make_uuid();
   if (auto noted = model::write_text_file(filling / note_name, wire::write_json(info)); !noted)
     return noted;
+  sync_names(filling);
   const auto place = folder_of(path);
-  const std::lock_guard lock{mutex_};
-  std::error_code error;
-  fs::create_directories(place.parent_path(), error);
-  if (!error)
-    error = move_into_place(filling, place);
-  if (error)
-    return cannot("write", place, error);
+  {
+    const std::lock_guard lock{mutex_};
+    std::error_code error;
+    fs::create_directories(place.parent_path(), error);
+    if (!error)
+      error = move_into_place(filling, place);
+    if (error)
+      return cannot("write", place, error);
+  }
+  // Kind, run, all checkpoints, state folder: each may have been made just now.
+  auto folder = place;
+  for (auto level = 0; level < 4; ++level)
+    sync_names(folder = folder.parent_path());
   return {};
 }
 
