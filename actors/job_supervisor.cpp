@@ -57,6 +57,8 @@ caf::result<Done> JobSupervisorState::pause(const std::string& name_of_job) {
   if (is_end(job->status.state))
     return to_caf({Errc::conflict, "the job `" + name_of_job + "` is at its end: it is "
                                        + to_string(job->status.state)});
+  if (job->wish == Wish::cancel)
+    return to_caf({Errc::conflict, "the job `" + name_of_job + "` is being cancelled"});
   stop(*job, Wish::pause);
   return Done{};
 }
@@ -149,6 +151,7 @@ void JobSupervisorState::start(Job& job) {
   };
   job.outcome.reset();
   job.on_thread = true;
+  job.asked_to_stop = false;
   job.status.state = JobState::running;
   job.child = self->spawn(
       training_job, job.spec.run, settings.threads,
@@ -171,6 +174,7 @@ void JobSupervisorState::stop(Job& job, Wish wish) {
   job.wish = wish;
   if (job.child || job.on_thread) {
     job.status.state = JobState::stopping;
+    job.asked_to_stop = true;
     if (job.child)
       self->send(job.child, atom::stop_v);
     return;
@@ -208,10 +212,10 @@ void JobSupervisorState::go_on(Job& job) {
     settle(job, JobState::finished);
   else if (job.wish == Wish::cancel)
     settle(job, JobState::cancelled);
-  else if (job.wish == Wish::pause)
+  else if (job.wish == Wish::pause || (outcome && !job.asked_to_stop))
     settle(job, JobState::paused);
   else if (outcome)
-    job.status.state = JobState::waiting; // stopped by itself, or for a pause that was taken back
+    job.status.state = JobState::waiting; // for a pause that was taken back
   else if (!is_retryable(outcome.error()))
     settle(job, JobState::failed);
   else if (auto delay = job.restarts.next_delay(job.spec.restarts, self->clock().now())) {

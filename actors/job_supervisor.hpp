@@ -52,6 +52,9 @@ struct JobSupervisorState {
     /// Whether the function of an earlier or the present start has yet to return.
     bool on_thread = false;
 
+    /// Whether the present start was. One that stops by itself is paused: it would stop again.
+    bool asked_to_stop = false;
+
     /// How the present start ended; absent while it runs.
     std::optional<Result<JobEnd>> outcome;
 

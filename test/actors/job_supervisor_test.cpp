@@ -179,6 +179,30 @@ TEST_CASE_METHOD(JobsFixture, "A pause that is taken back in time makes the job 
   CHECK(state(jobs) == JobState::finished);
 }
 
+TEST_CASE_METHOD(JobsFixture, "A job that stops by itself is paused until it is told to go on",
+                 "[actors][jobs]") {
+  auto jobs = supervisor();
+  add(jobs, job("a", {[](const JobRun&) -> Result<JobEnd> { return JobEnd::stopped; }}));
+  run_function();
+  CHECK(state(jobs) == JobState::paused);
+  CHECK(threads->jobs.empty());
+  tell(jobs, atom::resume_v, "a");
+  run_function();
+  CHECK(state(jobs) == JobState::finished);
+}
+
+TEST_CASE_METHOD(JobsFixture, "A job that is being cancelled is not paused any more",
+                 "[actors][jobs]") {
+  auto jobs = supervisor();
+  add(jobs, job("a", {end_as_asked}));
+  tell(jobs, atom::cancel_v, "a");
+  auto refused = ask<Done>(jobs, atom::pause_v, std::string{"a"});
+  run_function();
+  REQUIRE_FALSE((*refused)->has_value());
+  CHECK((*refused)->error().code == Errc::conflict);
+  CHECK(state(jobs) == JobState::cancelled);
+}
+
 TEST_CASE_METHOD(JobsFixture, "A job is cancelled wherever it stands", "[actors][jobs]") {
   auto jobs = supervisor(1);
   SECTION("while it runs") {
