@@ -32,7 +32,7 @@ std::vector<OperationQueue::Operation> OperationQueue::add(std::optional<std::in
 
 std::vector<OperationQueue::Operation>
 OperationQueue::refuse(std::int64_t seq_id, std::string digest, HttpReply refusal, TimePoint now) {
-  known_[seq_id] = {std::move(digest), {}, std::move(refusal)};
+  known_[seq_id] = {std::move(digest), {}, std::make_shared<const HttpReply>(std::move(refusal))};
   waiting_[seq_id] = {.operation = {}, .followers = {}, .arrived = now};
   return advance();
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,8 +44,8 @@ public:
     /// Of the first request, if that was accepted.
     std::string request_id;
 
-    /// The answer to the first request, if that was refused.
-    std::optional<HttpReply> refusal;
+    /// The answer to the first request, if that was refused; else null.
+    std::shared_ptr<const HttpReply> refusal;
   };
 
   /// Operations that waited in vain.
@@ -95,10 +96,12 @@ private:
     std::vector<Operation> followers;   // without a number
     TimePoint arrived;
   };
+
+  /// Kept for each number as long as the model lives, so it is to be small.
   struct Known {
     std::string digest;
     std::string request_id;
-    std::optional<HttpReply> refusal;
+    std::shared_ptr<const HttpReply> refusal; // null: accepted
   };
 
   [[nodiscard]] std::vector<Operation> advance();

@@ -56,7 +56,7 @@ TEST_CASE_METHOD(Fixture, "A refused request uses its number up and is refused a
   const auto refusal = tinkaf::server::error_reply(400, "no");
   CHECK(ids(queue.refuse(1, "digest of a", refusal, now)) == Ids{"b"});
   const auto again = queue.find(1, "digest of a");
-  REQUIRE(again.refusal.has_value());
+  REQUIRE(again.refusal);
   CHECK(again.refusal->status == 400);
 }
 
