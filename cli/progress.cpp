@@ -17,8 +17,8 @@ constexpr auto redraw_interval = std::chrono::milliseconds{100};
 constexpr std::size_t plain_lines = 20;
 
 std::string numbers(const ProgressState& state) {
-  auto text
-      = fmt::format("{} {:.4f}  {:.0f} tok/s", state.headline, state.loss, state.tokens_per_second);
+  auto text = fmt::format("{} {}  {:.0f} tok/s", state.headline, four_places(state.loss),
+                          state.tokens_per_second);
   if (state.left)
     text += "  ETA " + duration_text(*state.left);
   return text;
@@ -33,6 +33,11 @@ std::string duration_text(std::chrono::seconds time) {
   if (seconds < 3600)
     return fmt::format("{}m{:02}s", seconds / 60, seconds % 60);
   return fmt::format("{}h{:02}m", seconds / 3600, seconds % 3600 / 60);
+}
+
+std::string four_places(double value) {
+  auto text = fmt::format("{:.4f}", value);
+  return text == "-0.0000" ? text.substr(1) : text;
 }
 
 std::string progress_bar(const ProgressState& state, std::size_t width) {

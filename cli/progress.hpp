@@ -32,6 +32,9 @@ struct ProgressState {
 /// A time as people read it: "7s", "2m05s", "1h02m".
 [[nodiscard]] std::string duration_text(std::chrono::seconds time);
 
+/// A headline as people read it; what rounds to nothing has no sign.
+[[nodiscard]] std::string four_places(double value);
+
 /// One line with a bar, for a terminal.
 /// @param width columns of the terminal; the bar takes what the numbers leave
 [[nodiscard]] std::string progress_bar(const ProgressState& state, std::size_t width);

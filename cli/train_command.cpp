@@ -2,6 +2,7 @@
 #include "cli/train_command.hpp"
 
 #include "cli/client_metrics.hpp"
+#include "cli/progress.hpp"
 #include "cli/report.hpp"
 #include "cli/resources.hpp"
 #include "cli/shell_words.hpp"
@@ -49,7 +50,8 @@ void print_result(const TrainResult& result, const TrainArguments& arguments) {
   const auto& outcome = result.outcome;
   auto text = fmt::format("{} steps", outcome.steps_done);
   for (const auto& value : result.told)
-    text += fmt::format(", {} {:.4f} -> {:.4f}", value.told.name, value.first, value.last);
+    text += fmt::format(", {} {} -> {}", value.told.name, four_places(value.first),
+                        four_places(value.last));
   if (result.tokens_per_second > 0.0)
     text += fmt::format(", {:.0f} tok/s", result.tokens_per_second);
   fmt::print("{}; metrics in {}\n", text, (arguments.job.out / "metrics.jsonl").string());

@@ -15,6 +15,12 @@ TEST_CASE("Times are told as people read them", "[cli][progress]") {
   CHECK(duration_text(3720s) == "1h02m");
 }
 
+TEST_CASE("A headline that rounds to nothing has no sign", "[cli][progress]") {
+  CHECK(four_places(-1.4e-7) == "0.0000");
+  CHECK(four_places(-0.00006) == "-0.0001");
+  CHECK(progress_line({1, 2, -1e-9, 5, 0s}).find("loss 0.0000") != std::string::npos);
+}
+
 TEST_CASE("A bar fills the width and tells loss, speed and what is left", "[cli][progress]") {
   const auto state = ProgressState{50, 100, 1.25, 4321.6, 65s};
   CHECK(progress_bar(state, 80)
