@@ -42,6 +42,9 @@ Result<Sampler> find_weights(ServiceCore& core, const std::optional<std::string>
 
 namespace {
 
+/// Answers to one request, each of which the service names when it accepts it.
+constexpr std::int32_t most_samples = 1024;
+
 /// Refuses options of newer SDKs that change what a sample yields: to leave them out in silence
 /// would pass for an answer. They are there in every request, mostly with the value for "off".
 Result<void> check_newer_options(std::string_view body) {
@@ -98,6 +101,9 @@ HttpReply asample(ServiceCore& core, const HttpCall& call) {
     return error_reply(400, fmt::format("seq_id: must be at least 0, but is {}", *request->seq_id));
   if (auto good = check_newer_options(call.body); !good)
     return error_reply(good.error());
+  if (const auto wanted = request->sample.num_samples; wanted > most_samples)
+    return error_reply(
+        400, fmt::format("num_samples: must be at most {}, but is {}", most_samples, wanted));
   const auto sampler = find_sampler(core, *request);
   if (!sampler)
     return error_reply(sampler.error());

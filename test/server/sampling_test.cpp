@@ -210,4 +210,8 @@ TEST_CASE_METHOD(Fixture, "Wrong requests for samples are refused with the reaso
   AsampleRequest none{.sample = {.prompt = ModelInput::from_ints({1}), .num_samples = 0},
                       .sampling_session_id = base};
   refuse("asample", wire::to_json(none).value(), 400, "num_samples");
+  auto many = none;
+  many.sample.num_samples = 1025;
+  refuse("asample", wire::to_json(many).value(), 400,
+         "num_samples: must be at most 1024, but is 1025");
 }
