@@ -23,6 +23,13 @@ bool is_unusable(const Error& error) {
          || error.code == Errc::permission_denied || error.code == Errc::invalid_argument;
 }
 
+/// Whether the service, or our own check, has said no, so that nothing was made.
+bool is_refusal(const Error& error) {
+  return !error.ambiguous
+         && (error.code == Errc::invalid_argument || error.code == Errc::not_found
+             || error.code == Errc::permission_denied || error.code == Errc::request_failed);
+}
+
 class Opening {
 public:
   Opening(const OpenService& open, const JobModelSettings& settings, RunFolder& folder,
@@ -110,8 +117,11 @@ private:
                                                            .base_model = {},
                                                            .weights_access_token = {}},
                                                           journal_);
-    if (!client)
+    if (!client) {
+      if (is_refusal(client.error()))
+        folder_.begin_refused();
       return fail(std::move(client.error()));
+    }
     auto record = service.record();
     if (!record)
       return fail(std::move(record.error()));

@@ -236,7 +236,7 @@ Result<void> RunFolder::begin(const JobAttempt& attempt) {
     return forgotten;
   if (auto begun = journal_->begin(attempt); !begun)
     return begun;
-  made_.clear();
+  begun_ = std::exchange(made_, {});
   return load();
 }
 
@@ -254,6 +254,7 @@ Result<void> RunFolder::settle(const StepRow& row, std::size_t operations) {
       !settled)
     return settled;
   made_.clear();
+  begun_.clear();
   headlines_.push_back(row.value(headline_));
   return metrics_file_.append(line);
 }
@@ -264,6 +265,7 @@ Result<void> RunFolder::settle(const CheckpointRow& row, std::size_t operations)
       !settled)
     return settled;
   made_.clear();
+  begun_.clear();
   checkpoints_.push_back(row);
   auto written = checkpoints_file_.append(line);
   return written ? checkpoints_file_.sync() : written;

@@ -82,6 +82,12 @@ public:
   /// and samples beyond the first step that is not settled.
   [[nodiscard]] Result<void> begin(const JobAttempt& attempt);
 
+  /// Nothing has come of the last `begin`: the service has refused to make the model. What `open`
+  /// made goes again with this, so that the next job may have the folder.
+  void begin_refused() noexcept {
+    made_ = std::move(begun_);
+  }
+
   /// Notes a step's results, which settle its operations.
   /// @param operations how many
   [[nodiscard]] Result<void> settle(const StepRow& row, std::size_t operations);
@@ -124,6 +130,9 @@ private:
 
   /// What `open` made, in the order of making; empty once something has happened.
   std::vector<std::filesystem::path> made_;
+
+  /// The same, between `begin` and the first result.
+  std::vector<std::filesystem::path> begun_;
 };
 
 } // namespace tinkaf::train

@@ -179,6 +179,21 @@ TEST_CASE_METHOD(DurableFixture,
   CHECK(notices.empty());
 }
 
+TEST_CASE_METHOD(DurableFixture,
+                 "A model that the service refuses leaves the folder to the next job",
+                 "[train][durable][errors]") {
+  job.model.lora_config.rank = 1024; // the service takes 256
+  const auto refused = run("run");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("lora_config.rank must be a power of 2 up to 256, but is 1024")
+        != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(temp.path() / "run"));
+  // One that was begun stays.
+  job.model.lora_config.rank = 4;
+  crash("run", 0);
+  CHECK(std::filesystem::exists(temp.path() / "run" / "journal.sqlite"));
+}
+
 TEST_CASE_METHOD(
     DurableFixture,
     "A job whose session is gone goes back to its newest checkpoint, optimizer included",
