@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -43,6 +44,22 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
                           const auto good = read.ec == std::errc{} && read.ptr == end
                                             && value >= least && value <= most;
                           return good ? std::string{} : refusal(wish, text);
+                        },
+                        ""};
+}
+
+CLI::Validator power_of_two() {
+  return CLI::Validator{[](const std::string& text) {
+                          const auto value = std::strtoull(text.c_str(), nullptr, 10);
+                          return std::has_single_bit(value) ? std::string{}
+                                                            : refusal("a power of two", text);
+                        },
+                        ""};
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator{[](const std::string& text) {
+                          return text.empty() ? std::string{"must not be empty"} : std::string{};
                         },
                         ""};
 }

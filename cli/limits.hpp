@@ -18,6 +18,12 @@ inline constexpr std::int64_t most_threads = 1024;
 /// A whole number of a range.
 [[nodiscard]] CLI::Validator whole_number(std::int64_t least, std::int64_t most = INT64_MAX);
 
+/// A power of two; stands behind `whole_number`.
+[[nodiscard]] CLI::Validator power_of_two();
+
+/// A text with something in it: an unset variable of a shell is none.
+[[nodiscard]] CLI::Validator not_empty();
+
 /// A number above 0.
 [[nodiscard]] CLI::Validator above_zero();
 

@@ -11,8 +11,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "train/json_writer.hpp"
@@ -75,8 +77,23 @@ int say_finished(const TrainResult& result, const TrainArguments& arguments) {
   return exit_success;
 }
 
+/// Data are read twice, to train on them and to know them again; a pipe can be read but once.
+Result<void> check_file(const std::filesystem::path& data) {
+  auto failed = std::error_code{};
+  const auto status = std::filesystem::status(data, failed);
+  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)
+      || std::filesystem::is_regular_file(status))
+    return {}; // told as such when it is read
+  return fail(Errc::invalid_argument,
+              fmt::format("--data {} is a pipe or a device, but must be a file: a run that goes on "
+                          "reads it again",
+                          data.string()));
+}
+
 int train(const TrainArguments& arguments, TrainTask& task, const StopSignals& signals) {
   const auto& job = arguments.job;
+  if (auto file = check_file(job.data); !file)
+    return report(file.error(), signals);
   if (auto read = task.read(job.data); !read)
     return report(read.error(), signals);
   if (arguments.service.model_dir.empty() || !arguments.service.model.empty()) {

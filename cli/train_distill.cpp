@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/limits.hpp"
 #include "cli/prompt_task.hpp"
 #include "cli/train_command.hpp"
 #include "cli/train_weights.hpp"
@@ -86,7 +87,8 @@ void add_train_distill(CLI::App& train, Command& run) {
       ->add_option("--teacher", teacher->teacher,
                    "Whom it is to become like: a base model, the folder of a run, or a "
                    "tinker://…/sampler_weights/… path")
-      ->required();
+      ->required()
+      ->check(not_empty());
   command->add_option("--teacher-tokenizer", teacher->tokenizer,
                       "The teacher's tokenizer.json [that of the shipped model]");
   set_training(*command, run, arguments, [draw, teacher]() -> Result<std::unique_ptr<TrainTask>> {

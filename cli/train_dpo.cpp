@@ -104,9 +104,11 @@ void add_train_dpo(CLI::App& train, Command& run) {
   arguments->job.settings.adam.learning_rate = 1e-5;
   add_train_options(*command, *arguments, "{\"prompt\", \"chosen\", \"rejected\"}");
   const auto options = std::make_shared<DpoOptions>();
-  command->add_option("--reference", options->reference,
-                      "Weights that the model is held to: a base model, the folder of a run, or a "
-                      "tinker://…/sampler_weights/… path [those that it begins from]");
+  command
+      ->add_option("--reference", options->reference,
+                   "Weights that the model is held to: a base model, the folder of a run, or a "
+                   "tinker://…/sampler_weights/… path [those that it begins from]")
+      ->check(not_empty());
   command->add_option("--beta", options->beta, "How much it is held to them")
       ->check(above_zero())
       ->capture_default_str();

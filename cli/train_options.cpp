@@ -7,7 +7,9 @@ namespace tinkaf::cli {
 
 void add_train_options(CLI::App& command, TrainArguments& arguments, const std::string& rows) {
   auto& job = arguments.job;
-  command.add_option("--data", job.data, "JSON lines: " + rows + " each")->required();
+  command.add_option("--data", job.data, "JSON lines: " + rows + " each")
+      ->required()
+      ->check(not_empty());
   command.add_option("--steps", job.settings.steps, "Optimizer steps")
       ->required()
       ->check(whole_number(1));
@@ -15,10 +17,13 @@ void add_train_options(CLI::App& command, TrainArguments& arguments, const std::
       .add_option("--out", job.out,
                   "Folder for metrics.jsonl and checkpoints.jsonl; the same command goes on "
                   "with a run that was killed or stopped")
-      ->required();
-  command.add_option("--from", job.from,
-                     "Weights to begin from: the folder of another run, for its last checkpoint, "
-                     "or a tinker://…/weights/… path; the optimizer begins afresh");
+      ->required()
+      ->check(not_empty());
+  command
+      .add_option("--from", job.from,
+                  "Weights to begin from: the folder of another run, for its last checkpoint, "
+                  "or a tinker://…/weights/… path; the optimizer begins afresh")
+      ->check(not_empty());
   add_service_options(command, arguments.service);
   command
       .add_option_function<std::int32_t>(
@@ -28,7 +33,8 @@ void add_train_options(CLI::App& command, TrainArguments& arguments, const std::
             job.lora_rank_given = true;
           },
           "Rank of the adapter, a power of two [32, or that of --from]")
-      ->check(whole_number(1, INT32_MAX));
+      ->check(whole_number(1, INT32_MAX))
+      ->check(power_of_two());
   command.add_option("--lr", job.settings.adam.learning_rate, "Learning rate at the start")
       ->check(at_least_zero())
       ->capture_default_str();

@@ -15,10 +15,12 @@ constexpr auto loss_fns = std::array{LossFn::cross_entropy, LossFn::importance_s
 
 Result<void> check(const char* name, double value, bool good, const char* range) {
   // Services compute in single precision, where a larger number would be infinite.
-  if (good && std::isfinite(static_cast<float>(value)))
+  const auto finite = std::isfinite(static_cast<float>(value));
+  if (good && finite)
     return {};
   return fail(Errc::invalid_argument,
-              fmt::format("adam_params.{} is {}, but must be {}", name, value, range));
+              fmt::format("adam_params.{} is {}, but must be {}", name, value,
+                          finite ? range : "finite, also in single precision"));
 }
 
 } // namespace

@@ -45,6 +45,9 @@ TEST_CASE_METHOD(CliFixture, "A value that is not allowed is told with its optio
   check({"train", "sft", "--lr-schedule", "linearr"},
         "--lr-schedule must be one of: constant, linear, cosine, but is `linearr`");
   check({"train", "sft", "--steps", "0"}, "--steps must be a whole number of at least 1");
+  check({"train", "sft", "--lora-rank", "3"}, "--lora-rank must be a power of two, but is `3`");
+  for (const auto* option : {"--data", "--out", "--from"})
+    check({"train", "sft", option, ""}, std::string{option} + " must not be empty");
   check({"train", "sft", "--renderer", "qwen4"},
         "--renderer must be one of: chatml, llama3, qwen3");
 }
@@ -117,6 +120,9 @@ TEST_CASE_METHOD(CliFixture, "A malformed row names file, line and field, and no
 TEST_CASE_METHOD(CliFixture, "A missing data file is named", "[cli]") {
   std::filesystem::remove(folder.path() / "data.jsonl");
   check_one_line(run(local(train("run"))), "cannot read data.jsonl: No such file");
+  std::filesystem::create_symlink("/dev/zero", folder.path() / "data.jsonl");
+  check_one_line(run(local(train("run"))),
+                 "--data data.jsonl is a pipe or a device, but must be a file");
 }
 
 TEST_CASE_METHOD(CliFixture, "A row longer than the model's context is named", "[cli]") {

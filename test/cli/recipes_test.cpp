@@ -113,6 +113,8 @@ TEST_CASE_METHOD(RecipesFixture, "Wrong values of recipes are one line and code 
   check("dpo", {"--beta", "0"}, "--beta must be a number above 0, but is `0`");
   check("dpo", {"--beta", "-0.1"}, "--beta must be a number above 0, but is `-0.1`");
   check("rl", {"--group", "1"}, "--group must be a whole number from 2 to ");
+  check("dpo", {"--reference", ""}, "--reference must not be empty");
+  check("distill", {"--teacher", ""}, "--teacher must not be empty");
   check("rl", {"--max-tokens", "0"}, "--max-tokens must be a whole number from 1 to ");
   check("rl", {"--reward", "best"}, "--reward must be one of: exact, prefix, but is `best`");
   check("distill", {}, "--teacher is required");
