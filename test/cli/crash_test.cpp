@@ -169,7 +169,7 @@ TEST_CASE_METHOD(CrashFixture,
   CHECK(sent_again() == 0);
   proxy.set_server(port());
   goes_on("run", proxy, watch);
-  CHECK(sent_again() == 1);
+  CHECK(sent_again() >= 1); // more than once where the answer takes longer than the short wait
   CHECK(models_of(read_text(folder.path() / "run" / "checkpoints.jsonl")) == 1);
 }
 
