@@ -21,6 +21,9 @@ namespace {
 
 constexpr auto model_kind = SessionTable::Kind::model;
 
+/// Beyond it not every JSON reader tells two numbers apart.
+constexpr std::int64_t most_seq_id = (std::int64_t{1} << 53) - 1;
+
 std::string lane_of(const std::string& model_id) {
   return "model " + model_id;
 }
@@ -266,6 +269,9 @@ HttpReply ServiceCore::submit(const std::shared_ptr<Model>& model, const Submiss
   const auto& digest = submission.digest;
   if (seq_id && *seq_id < 1)
     return error_reply(400, fmt::format("seq_id: must be at least 1, but is {}", *seq_id));
+  if (seq_id && *seq_id > most_seq_id)
+    return error_reply(400,
+                       fmt::format("seq_id: must be at most {}, but is {}", most_seq_id, *seq_id));
   auto operation = submission.check(*this, *model);
   const std::lock_guard lock{mutex_};
   if (!models_.contains(model->id))

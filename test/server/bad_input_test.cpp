@@ -3,6 +3,7 @@
 #include "api/wire/protobuf.hpp"
 #include "test/server/server_fixture.hpp"
 
+#include <limits>
 #include <random>
 
 using namespace tinkaf;
@@ -105,6 +106,8 @@ TEST_CASE_METHOD(Fixture, "A bad field is told by name and value", "[server][err
 
   check_refused("optim_step", step("nobody", 1), 404, "`nobody`");
   check_refused("optim_step", step(model, 0), 400, "seq_id: must be at least 1, but is 0");
+  check_refused("optim_step", step(model, std::numeric_limits<std::int64_t>::max()), 400,
+                "seq_id: must be at most 9007199254740991, but is 9223372036854775807");
   check_refused("optim_step",
                 R"({"model_id":")" + model + R"(","seq_id":1,"adam_params":{"beta1":1.5}})", 400,
                 "beta1");
