@@ -78,7 +78,9 @@ void space_times(rapidjson::Value& value, rapidjson::Document::AllocatorType& al
       space_times(entry, allocator);
   if (!value.IsObject())
     return;
-  for (auto& member : value.GetObject()) {
+  // By number: in C++20 the iterators' operator is ambiguous.
+  for (rapidjson::SizeType i = 0; i < value.MemberCount(); ++i) {
+    auto& member = value.MemberBegin()[static_cast<std::ptrdiff_t>(i)];
     if (member.value.IsString() && is_time(member.name.GetString()))
       member.value.SetString(spaced_time(member.value.GetString()).c_str(), allocator);
     else

@@ -81,7 +81,7 @@ void ServiceCore::clean_journal() {
     std::erase_if(session_logs_, [this](const auto& entry) {
       const auto& [session_id, log] = entry;
       const auto of_session
-          = [&](const auto& x) { return SessionTable::session_of(x.first) == session_id; };
+          = [&id = session_id](const auto& x) { return SessionTable::session_of(x.first) == id; };
       if (sessions_.contains(session_id) || log.use_count() > 1
           || std::any_of(model_logs_.begin(), model_logs_.end(), of_session))
         return false;

@@ -115,7 +115,7 @@ Result<std::map<std::string, Pair>> read_pairs(const SafetensorsReader& reader,
   }
   if (reader.entries().size() != 2 * out.size()) {
     for (const auto& [name, entry] : reader.entries())
-      if (std::none_of(all.linears.begin(), all.linears.end(), [&](const auto& x) {
+      if (std::none_of(all.linears.begin(), all.linears.end(), [&, &name = name](const auto& x) {
             return find_tensor(reader, x.name, "lora_A") == name
                    || find_tensor(reader, x.name, "lora_B") == name;
           }))

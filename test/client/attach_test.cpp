@@ -201,11 +201,11 @@ TEST_CASE_METHOD(test::LocalService, "No operation takes the place of one that c
   const auto client = service.create_lora_training_client("tiny", {.rank = 4, .seed = 1}, {},
                                                           std::make_shared<FullOnce>());
   REQUIRE(client.has_value());
-  auto pass = client->forward_backward(batch());
+  auto first = client->forward_backward(batch());
   auto step = client->optim_step({});
   auto save = client->save_state("without-the-step");
   auto second = client->optim_step({});
-  CHECK(pass.get().has_value());
+  CHECK(first.get().has_value());
   CHECK(code_of(step.get()) == Errc::io_error);
   CHECK(code_of(save.get()) == Errc::io_error);
   CHECK(code_of(second.get()) == Errc::io_error);
