@@ -13,6 +13,7 @@
 
 #include <iostream>
 
+#include "examples/example_batch.hpp"
 #include "examples/example_service.hpp"
 
 using namespace tinkaf;
@@ -50,11 +51,7 @@ struct TrainerState {
 
 caf::behavior trainer(caf::stateful_actor<TrainerState>* self, SessionActor session,
                       std::string base_model) {
-  self->state.batch = make_batch(
-      {Datum{.model_input = ModelInput::from_ints({1, 40, 41, 42, 43}),
-             .loss_fn_inputs
-             = {{"target_tokens", TensorData::of(std::vector<std::int64_t>{40, 41, 42, 43, 44})},
-                {"weights", TensorData::of(std::vector<float>{1, 1, 1, 1, 1})}}}});
+  self->state.batch = examples::example_batch();
   auto stop = [self](const caf::error& error) { self->state.stop(error); };
   self->request(session, caf::infinite, atom::open_v)
       .then(
@@ -73,15 +70,15 @@ caf::behavior trainer(caf::stateful_actor<TrainerState>* self, SessionActor sess
   return {[](atom::poll) {}};
 }
 
-Result<void> run(const ClientOptions& options, const std::string& base_model) {
+Result<void> run(const examples::ExampleService& example) {
   caf::actor_system_config config;
   caf::actor_system system{config};
-  auto session = spawn_session(system, with_environment(options));
+  auto session = spawn_session(system, with_environment(example.options));
   if (!session)
     return fail(session.error());
 
   caf::scoped_actor self{system};
-  auto worker = system.spawn(trainer, *session, base_model);
+  auto worker = system.spawn(trainer, *session, example.model);
   self->monitor(worker);
   Result<void> result;
   self->receive([&](const caf::down_msg& down) {
@@ -95,9 +92,5 @@ Result<void> run(const ClientOptions& options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -8,6 +8,7 @@
 
 #include "backend/tinker_backend.hpp"
 #include "backend/training_loop.hpp"
+#include "examples/example_batch.hpp"
 #include "examples/example_service.hpp"
 
 using namespace tinkaf;
@@ -26,11 +27,7 @@ public:
   }
 
 private:
-  Batch batch_ = make_batch(
-      {Datum{.model_input = ModelInput::from_ints({1, 40, 41, 42, 43}),
-             .loss_fn_inputs
-             = {{"target_tokens", TensorData::of(std::vector<std::int64_t>{40, 41, 42, 43, 44})},
-                {"weights", TensorData::of(std::vector<float>{1, 1, 1, 1, 1})}}}});
+  Batch batch_ = examples::example_batch();
 };
 
 /// Log-probability of the row under the weights of a snapshot.
@@ -45,8 +42,9 @@ Result<Metrics> evaluate(BackendSampler& sampler, std::int64_t) {
   return Metrics{{"logprob", sum}};
 }
 
-Result<void> run(const ClientOptions& options, const std::string& base_model) {
-  TinkerBackendSettings settings{.model_name = base_model, .lora_rank = 8, .options = options};
+Result<void> run(const examples::ExampleService& example) {
+  TinkerBackendSettings settings{
+      .model_name = example.model, .lora_rank = 8, .options = example.options};
   LoopSettings loop{.run_dir = std::filesystem::temp_directory_path() / "tinkaf-backend-example",
                     .adam = {.learning_rate = 1e-2},
                     .save_every = 2,
@@ -76,9 +74,5 @@ Result<void> run(const ClientOptions& options, const std::string& base_model) {
 
 int main() {
   ::setenv("TINKER_API_KEY", "tml-example", 0); // what the server of the example takes
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -24,13 +24,14 @@ StartSink break_pollers(int count) {
   };
 }
 
-Result<void> run(ClientOptions options, const std::string& base_model) {
+Result<void> run(const examples::ExampleService& example) {
+  auto options = example.options;
   options.restarts.pollers
       = {.max_restarts = 10, .first_delay = 10ms, .on_start = break_pollers(10)};
   auto service = Service::connect(options);
   if (!service)
     return fail(service.error());
-  auto training = service->create_lora_training_client(base_model, {.rank = 8});
+  auto training = service->create_lora_training_client(example.model, {.rank = 8});
   if (!training)
     return fail(training.error());
 
@@ -63,9 +64,5 @@ Result<void> run(ClientOptions options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -6,20 +6,13 @@
 
 #include <iostream>
 
+#include "examples/example_batch.hpp"
 #include "examples/example_service.hpp"
 
 using namespace tinkaf;
 using namespace std::chrono_literals;
 
 namespace {
-
-Batch make_rows() {
-  return make_batch(
-      {Datum{.model_input = ModelInput::from_ints({1, 40, 41, 42, 43}),
-             .loss_fn_inputs
-             = {{"target_tokens", TensorData::of(std::vector<std::int64_t>{40, 41, 42, 43, 44})},
-                {"weights", TensorData::of(std::vector<float>{1, 1, 1, 1, 1})}}}});
-}
 
 Result<double> step(const TrainingClient& training, const Batch& batch) {
   auto loss = training.forward_backward(batch);
@@ -73,7 +66,7 @@ Result<void> run(const examples::ExampleService& example) {
   auto training = service->create_lora_training_client(example.model, {.rank = 8, .seed = 1});
   if (!training)
     return fail(training.error());
-  auto batch = make_rows();
+  auto batch = examples::example_batch();
   if (auto loss = step(*training, batch); !loss)
     return fail(loss.error());
   auto saved = training->save_state("half", {.ttl = 1h}).get();
@@ -101,9 +94,5 @@ Result<void> run(const examples::ExampleService& example) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(*example) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -1,55 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses of your own, as formulas: DPO and PPO written by hand, and a ready loss with regularizers.
+// Trains on losses of one's own: those of `my_losses.cpp`.
 
 #include "client/service.hpp"
-#include "losses/dpo.hpp"
-#include "losses/policy_losses.hpp"
-#include "losses/regularized.hpp"
-#include "losses/regularizers.hpp"
 
 #include <iostream>
 
 #include "examples/example_service.hpp"
+#include "examples/my_losses.hpp"
 
 using namespace tinkaf;
 using namespace tinkaf::losses;
 
 namespace {
-
-// Data 0, 2, 4 … are chosen, each followed by the rejected one.
-Formula my_dpo(TokenValues reference, double beta) {
-  return [reference, beta](const FormulaInput& in) -> FormulaValue {
-    Var loss = in.tape.constant(0.0);
-    for (std::size_t i = 0; i + 1 < in.logprobs.size(); i += 2) {
-      Var chosen = sum(in.logprobs[i] - in.of(reference, i, "reference"));
-      Var rejected = sum(in.logprobs[i + 1] - in.of(reference, i + 1, "reference"));
-      loss = loss - log_sigmoid(beta * (chosen - rejected));
-    }
-    return {loss, {{"my_dpo", loss}}};
-  };
-}
-
-// The sampler's logprobs and the advantages come beside the formula, see below.
-FormulaValue my_ppo(const FormulaInput& in) {
-  Var loss = in.tape.constant(0.0);
-  for (std::size_t i = 0; i < in.logprobs.size(); ++i) {
-    Var advantages = in.field(i, "advantages");
-    Var ratio = exp(in.logprobs[i] - in.field(i, "logprobs"));
-    loss = loss - sum(min(ratio * advantages, clamp(ratio, 0.8, 1.2) * advantages));
-  }
-  return {.loss = loss};
-}
-
-// A ready loss and two terms beside it.
-Result<Formula> dpo_near_reference(const TokenValues& reference) {
-  auto base = dpo({.beta = 0.1, .reference = reference});
-  auto kl = kl_divergence({.reference = reference, .direction = KlOptions::Direction::symmetric});
-  if (!base || !kl)
-    return fail(base ? kl.error() : base.error());
-  return regularized(*base, {{.name = "kl", .weight = 0.05, .value = *kl},
-                             {.name = "l1", .weight = 1e-4, .value = l1_sparsity()}});
-}
 
 Datum answer(std::vector<std::int64_t> tokens) {
   std::vector<Token> input{1};
@@ -84,11 +47,11 @@ Result<void> train(const TrainingClient& training, const Batch& batch, const Cus
   return {};
 }
 
-Result<void> run(const ClientOptions& options, const std::string& base_model) {
-  auto service = Service::connect(options);
+Result<void> run(const examples::ExampleService& example) {
+  auto service = Service::connect(example.options);
   if (!service)
     return fail(service.error());
-  auto training = service->create_lora_training_client(base_model, {.rank = 8});
+  auto training = service->create_lora_training_client(example.model, {.rank = 8});
   if (!training)
     return fail(training.error());
 
@@ -113,9 +76,5 @@ Result<void> run(const ClientOptions& options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -7,23 +7,16 @@
 #include <iostream>
 
 #include "engine/client_execute.hpp"
+#include "examples/example_batch.hpp"
 #include "examples/example_service.hpp"
 
 using namespace tinkaf;
 
 namespace {
 
-Batch batch() {
-  return make_batch(
-      {Datum{.model_input = ModelInput::from_ints({1, 40, 41, 42, 43}),
-             .loss_fn_inputs
-             = {{"target_tokens", TensorData::of(std::vector<std::int64_t>{40, 41, 42, 43, 44})},
-                {"weights", TensorData::of(std::vector<float>{1, 1, 1, 1, 1})}}}});
-}
-
 /// Six steps with a snapshot behind every third, which is scored.
 Schedule schedule() {
-  const auto data = batch();
+  const auto data = examples::example_batch();
   Schedule result;
   for (int step = 1; step <= 6; ++step) {
     result.emplace_back(TrainOp{.datums = data, .loss = CrossEntropy{}, .lr = 1e-2});
@@ -47,11 +40,11 @@ void print(const SnapshotDone& done) {
   std::cout << "saved " << done.state_path << ", loss there " << sum << '\n';
 }
 
-Result<void> run(const ClientOptions& options, const std::string& base_model) {
-  auto service = Service::connect(options);
+Result<void> run(const examples::ExampleService& example) {
+  auto service = Service::connect(example.options);
   if (!service)
     return fail(service.error());
-  auto training = service->create_lora_training_client(base_model, {.rank = 8});
+  auto training = service->create_lora_training_client(example.model, {.rank = 8});
   if (!training)
     return fail(training.error());
 
@@ -74,9 +67,5 @@ Result<void> run(const ClientOptions& options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -4,6 +4,7 @@
 #include "server/model/random_model.hpp"
 
 #include <cstdlib>
+#include <iostream>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -63,6 +64,15 @@ ExampleService::~ExampleService() {
   std::error_code ignored;
   if (!folder_.empty())
     std::filesystem::remove_all(folder_, ignored);
+}
+
+int run_example(const std::function<Result<void>(const ExampleService&)>& run,
+                const ServerLimits& limits) {
+  const auto service = ExampleService::start(limits);
+  const auto done = service ? run(*service) : fail(service.error());
+  if (!done)
+    std::cerr << to_string(done.error()) << '\n';
+  return done ? 0 : 1;
 }
 
 } // namespace tinkaf::examples

@@ -7,6 +7,7 @@
 #include "text/tokenizer.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -42,5 +43,11 @@ private:
   std::filesystem::path folder_;
   std::unique_ptr<Server> server_;
 };
+
+/// Runs an example against its service and tells on the standard error why it failed, if it did.
+/// @param limits as for `ExampleService::start`
+/// @returns what `main` returns
+[[nodiscard]] int run_example(const std::function<Result<void>(const ExampleService&)>& run,
+                              const ServerLimits& limits = {});
 
 } // namespace tinkaf::examples

@@ -12,11 +12,11 @@ using namespace tinkaf;
 
 namespace {
 
-Result<void> run(const ClientOptions& options, const std::string& base_model) {
-  auto service = Service::connect(options);
+Result<void> run(const examples::ExampleService& example) {
+  auto service = Service::connect(example.options);
   if (!service)
     return fail(service.error());
-  auto training = service->create_lora_training_client(base_model, {.rank = 8});
+  auto training = service->create_lora_training_client(example.model, {.rank = 8});
   if (!training)
     return fail(training.error());
 
@@ -41,9 +41,5 @@ Result<void> run(const ClientOptions& options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -88,14 +88,13 @@ Result<void> run(caf::scoped_actor& self, const JobSupervisorActor& jobs,
 } // namespace
 
 int main() {
-  auto service = examples::ExampleService::start();
-  caf::actor_system_config config;
-  caf::actor_system system{configure_for_clients(config)};
-  auto jobs = spawn_job_supervisor(system, {.max_running = 2});
-  caf::scoped_actor self{system};
-  auto done = service ? run(self, jobs, *service) : fail(service.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  self->send_exit(jobs, caf::exit_reason::user_shutdown); // stops all jobs
-  return done ? 0 : 1;
+  return examples::run_example([](const examples::ExampleService& service) {
+    caf::actor_system_config config;
+    caf::actor_system system{configure_for_clients(config)};
+    auto jobs = spawn_job_supervisor(system, {.max_running = 2});
+    caf::scoped_actor self{system};
+    auto done = run(self, jobs, service);
+    self->send_exit(jobs, caf::exit_reason::user_shutdown); // stops all jobs
+    return done;
+  });
 }

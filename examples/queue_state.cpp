@@ -46,18 +46,19 @@ private:
   bool released_ = false;
 };
 
-Result<void> run(ClientOptions options, const std::string& base_model) {
+Result<void> run(const examples::ExampleService& example) {
+  auto options = example.options;
   Watcher watcher;
   options.on_queue_state = [&](const QueueStateChange& change) { watcher.on_change(change); };
   auto service = Service::connect(options);
   if (!service)
     return fail(service.error());
-  auto first = service->create_lora_training_client(base_model, {.rank = 8});
+  auto first = service->create_lora_training_client(example.model, {.rank = 8});
   if (!first)
     return fail(first.error());
 
   auto second = std::async(std::launch::async, [&] {
-    auto made = service->create_lora_training_client(base_model, {.rank = 8});
+    auto made = service->create_lora_training_client(example.model, {.rank = 8});
     watcher.release(); // a service with more room makes it at once
     return made;
   });
@@ -76,9 +77,5 @@ int main() {
   ServerLimits limits;
   limits.max_models = 1;
   limits.poll_hold = std::chrono::milliseconds{100}; // tells soon
-  auto example = examples::ExampleService::start(limits);
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run, limits);
 }

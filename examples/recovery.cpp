@@ -37,13 +37,14 @@ Result<double> step(const TrainingClient& training) {
   return result->metrics.at("loss:sum");
 }
 
-Result<void> run(ClientOptions options, const std::string& base_model) {
+Result<void> run(const examples::ExampleService& example) {
+  auto options = example.options;
   std::promise<std::function<void()>> breaker;
   options.restarts.clients = {.max_restarts = 0, .on_start = keep_breaker(breaker)};
   auto service = Service::connect(options);
   if (!service)
     return fail(service.error());
-  auto training = service->create_lora_training_client(base_model, {.rank = 8, .seed = 1});
+  auto training = service->create_lora_training_client(example.model, {.rank = 8, .seed = 1});
   if (!training)
     return fail(training.error());
 
@@ -82,9 +83,5 @@ Result<void> run(ClientOptions options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

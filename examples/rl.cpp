@@ -52,9 +52,5 @@ Result<void> run(const examples::ExampleService& service) {
 } // namespace
 
 int main() {
-  auto service = examples::ExampleService::start();
-  auto done = service ? run(*service) : fail(service.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

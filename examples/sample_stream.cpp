@@ -44,11 +44,11 @@ Result<void> print_metrics(const Service& service) {
   return {};
 }
 
-Result<void> run(const ClientOptions& options, const std::string& base_model) {
-  auto service = Service::connect(options);
+Result<void> run(const examples::ExampleService& example) {
+  auto service = Service::connect(example.options);
   if (!service)
     return fail(service.error());
-  auto sampling = service->create_sampling_client(base_model);
+  auto sampling = service->create_sampling_client(example.model);
   if (!sampling)
     return fail(sampling.error());
   if (auto done = sample_all(*sampling, 40); !done)
@@ -59,9 +59,5 @@ Result<void> run(const ClientOptions& options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }

@@ -28,13 +28,13 @@ void print(const SampledSequence& sequence) {
   std::cout << '(' << to_string(sequence.stop_reason) << ")\n";
 }
 
-Result<void> run(const ClientOptions& options, const std::string& base_model) {
-  auto service = Service::connect(options);
+Result<void> run(const examples::ExampleService& example) {
+  auto service = Service::connect(example.options);
   if (!service)
     return fail(service.error());
   if (auto printed = print_models(*service); !printed)
     return printed;
-  auto sampling = service->create_sampling_client(base_model);
+  auto sampling = service->create_sampling_client(example.model);
   if (!sampling)
     return fail(sampling.error());
 
@@ -60,9 +60,5 @@ Result<void> run(const ClientOptions& options, const std::string& base_model) {
 } // namespace
 
 int main() {
-  auto example = examples::ExampleService::start();
-  auto done = example ? run(example->options, example->model) : fail(example.error());
-  if (!done)
-    std::cerr << to_string(done.error()) << '\n';
-  return done ? 0 : 1;
+  return examples::run_example(run);
 }
