@@ -15,6 +15,8 @@ namespace tinkaf {
 /// Shared by those who use it; goes with the last of them.
 class LossThreads {
 public:
+  LossThreads(const LossThreads&) = delete;
+  LossThreads& operator=(const LossThreads&) = delete;
   virtual ~LossThreads() = default;
 
   /// Starts `job`, which must not throw. Called from any thread, does not wait.
@@ -23,8 +25,6 @@ public:
 
 protected:
   LossThreads() = default;
-  LossThreads(const LossThreads&) = delete;
-  LossThreads& operator=(const LossThreads&) = delete;
 };
 
 /// Threads that the destructor waits for, for `patience` at most: a function that heeds its

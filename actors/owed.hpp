@@ -34,6 +34,7 @@ public:
   }
 
   /// Calls `action` once the answer has been given, whatever it is.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved from
   void when_settled(std::function<void()> action) const {
     debt_->settled = std::move(action);
   }

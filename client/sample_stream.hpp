@@ -32,11 +32,13 @@ public:
   /// Reads on, each step waiting for the next sample.
   class Iterator {
   public:
+    // NOLINTBEGIN(readability-identifier-naming): the names that std::iterator_traits wants
     using iterator_category = std::input_iterator_tag;
     using value_type = SampleStreamItem;
     using difference_type = std::ptrdiff_t;
     using pointer = const SampleStreamItem*;
     using reference = const SampleStreamItem&;
+    // NOLINTEND(readability-identifier-naming)
 
     Iterator() = default;
     explicit Iterator(const SampleStream& stream) : stream_(&stream), item_(stream.next()) {}
